@@ -1,0 +1,5 @@
+//! What a capture means.
+
+pub mod capture;
+pub mod event;
+pub mod units;
