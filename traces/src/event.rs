@@ -78,6 +78,7 @@ pub struct RecordedRa {
 
 /// The `rwbs` flags of a block event that matter here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a letter of the field")]
 pub struct Rwbs {
     /// R: a read.
     pub read: bool,
