@@ -1,1 +1,65 @@
-//! Being written.
+//! Captures as bytes in, events out.
+//!
+//! [`read_path`] and [`read`] recognise the format of a capture from its content and return its
+//! events as a [`Capture`]; [`stream`] hands the same events to a [`Sink`] batch by batch in bounded
+//! memory. Compressed input (zstd, gzip) is unpacked on the way, whatever the file is called.
+//!
+//! Nothing is dropped silently. What a format says about lost events, and every line or record that
+//! could not be understood, ends up in [`Capture::losses`] with a count and its first place; events
+//! that are understood but not used are counted by name in [`Capture::unused_events`]. A damaged tail
+//! costs only the tail. Input that is not a capture at all is an [`Error`].
+//!
+//! No input makes a parser panic, and none makes it allocate more than a constant plus what the
+//! events it holds need.
+//!
+//! Layout: [`input`](self) opens and unpacks, `detect` is the table of formats, each format has its
+//! own module, and `events` turns what an event says into the typed model of [`traces::event`],
+//! whichever format it came in.
+
+mod assemble;
+mod detect;
+mod error;
+mod events;
+mod ftrace;
+mod input;
+mod text;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use traces::capture::Capture;
+
+pub use assemble::Sink;
+pub use error::Error;
+
+use assemble::{Assembler, Collector};
+use input::Input;
+
+/// Reads the capture at `path` into memory.
+pub fn read_path(path: &Path) -> Result<Capture, Error> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| Error::Io {
+        name: name.clone(),
+        source,
+    })?;
+    read(file, &name)
+}
+
+/// Reads a capture into memory, its events in time order. `name` is what errors call it.
+pub fn read(reader: impl Read, name: &str) -> Result<Capture, Error> {
+    let mut collector = Collector::default();
+    let capture = stream(reader, name, &mut collector)?;
+    Ok(collector.finish(capture))
+}
+
+/// Reads a capture and hands its events to `sink` in the order of the file, a batch at a time.
+///
+/// The capture returned holds everything but the events.
+pub fn stream(reader: impl Read, name: &str, sink: &mut dyn Sink) -> Result<Capture, Error> {
+    let mut input = Input::open(reader, name)?;
+    let format = detect::detect(&mut input)?;
+    let mut assembler = Assembler::new(format.name, sink);
+    (format.read)(&mut input, &mut assembler)?;
+    Ok(assembler.finish())
+}

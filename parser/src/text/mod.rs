@@ -1,0 +1,176 @@
+//! Line-oriented formats: whole-line blocks parsed in parallel and put together in order.
+
+mod part;
+pub(crate) mod scan;
+
+use memchr::memchr_iter;
+use traces::capture::LossKind;
+
+use crate::Error;
+use crate::assemble::Assembler;
+use crate::input::Input;
+
+pub(crate) use part::{Note, Part, Prefix};
+
+/// Bytes a block is filled up to: small enough for a core's cache, large enough that a block of
+/// lines costs more than handing it over. Also the longest line that is taken as one.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Blocks in flight per thread.
+const BLOCKS_PER_THREAD: usize = 4;
+/// Bytes of a line shown in messages.
+const EXCERPT_BYTES: usize = 120;
+
+/// A line format. Lines are independent of each other, so that blocks can be parsed in parallel.
+pub(crate) trait Dialect: Sync {
+    /// Parses one line, without its newline, into `part`.
+    fn line<'a>(&self, line: &'a [u8], part: &mut Part<'a>);
+}
+
+/// Reads all lines of `input` as `dialect`.
+pub(crate) fn read(
+    dialect: &dyn Dialect,
+    input: &mut Input<'_>,
+    assembler: &mut Assembler<'_>,
+) -> Result<(), Error> {
+    let mut blocks = Blocks::default();
+    let mut line = 1;
+    let mut batch = blocks.next_batch(input)?;
+    while !batch.is_empty() {
+        let mut parts: Vec<Part<'_>> = batch.iter().map(|_| Part::default()).collect();
+        let mut next = Ok(Vec::new());
+        rayon::in_place_scope(|scope| {
+            for (block, part) in batch.iter().zip(&mut parts) {
+                scope.spawn(move |_| parse_block(dialect, block, part));
+            }
+            next = blocks.next_batch(input);
+        });
+        for part in parts {
+            line = part.deliver(line, assembler);
+        }
+        batch = next?;
+    }
+    assembler.input_damage(input);
+    Ok(())
+}
+
+/// Parses every line of a block.
+fn parse_block<'a>(dialect: &dyn Dialect, block: &'a Block, part: &mut Part<'a>) {
+    let mut start = 0;
+    for end in memchr_iter(b'\n', &block.bytes) {
+        part.begin_line();
+        dialect.line(trim_return(&block.bytes[start..end]), part);
+        start = end + 1;
+    }
+    let rest = &block.bytes[start..];
+    if !rest.is_empty() {
+        part.begin_line();
+        match block.end {
+            BlockEnd::Newline | BlockEnd::LongLine => part.unparsed(rest),
+            BlockEnd::Input => last_line(dialect, rest, part),
+        }
+    }
+}
+
+/// Parses a last line that has no newline.
+///
+/// It may be cut in the middle of a number that still reads as one. Only where the text closes a
+/// bracket, as block events do, is it known to be whole.
+fn last_line<'a>(dialect: &dyn Dialect, line: &'a [u8], part: &mut Part<'a>) {
+    let is_whole = line.starts_with(b"#") || line.ends_with(b"]") || line.ends_with(b")");
+    if is_whole {
+        dialect.line(line, part);
+    } else {
+        part.loss(LossKind::Truncated, 1, line);
+    }
+}
+
+fn trim_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Why a block ends where it does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BlockEnd {
+    /// With its last line.
+    Newline,
+    /// In a line longer than a block.
+    LongLine,
+    /// With the input.
+    Input,
+}
+
+/// Some lines of the input.
+struct Block {
+    bytes: Vec<u8>,
+    end: BlockEnd,
+}
+
+/// Cuts an input into blocks.
+#[derive(Default)]
+struct Blocks {
+    /// Start of a line whose end is not read yet.
+    rest: Vec<u8>,
+    is_done: bool,
+}
+
+impl Blocks {
+    fn next_batch(&mut self, input: &mut Input<'_>) -> Result<Vec<Block>, Error> {
+        let wanted = BLOCKS_PER_THREAD * rayon::current_num_threads();
+        let mut batch = Vec::with_capacity(wanted);
+        while batch.len() < wanted {
+            match self.next(input)? {
+                Some(block) => batch.push(block),
+                None => break,
+            }
+        }
+        Ok(batch)
+    }
+
+    fn next(&mut self, input: &mut Input<'_>) -> Result<Option<Block>, Error> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let mut bytes = std::mem::take(&mut self.rest);
+        let start = bytes.len();
+        bytes.resize(BLOCK_BYTES.max(start), 0);
+        let filled = start + input.read_full(&mut bytes[start..])?;
+        let is_end = filled < bytes.len();
+        bytes.truncate(filled);
+        if is_end {
+            self.is_done = true;
+            return Ok((filled > 0).then_some(Block {
+                bytes,
+                end: BlockEnd::Input,
+            }));
+        }
+        let end = match memchr::memrchr(b'\n', &bytes) {
+            Some(newline) => {
+                self.rest = bytes.split_off(newline + 1);
+                BlockEnd::Newline
+            }
+            None => BlockEnd::LongLine,
+        };
+        Ok(Some(Block { bytes, end }))
+    }
+}
+
+/// The start of a line, for messages.
+pub(crate) fn excerpt(line: &[u8]) -> String {
+    let shown = &line[..line.len().min(EXCERPT_BYTES)];
+    let text: String = String::from_utf8_lossy(shown)
+        .trim()
+        .chars()
+        .map(|c| {
+            if c.is_control() && c != '\t' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect();
+    if line.len() > EXCERPT_BYTES {
+        format!("{text}...")
+    } else {
+        text
+    }
+}

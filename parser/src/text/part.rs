@@ -1,0 +1,162 @@
+//! What one block of lines says, before it joins the rest.
+
+use rustc_hash::FxHashMap;
+use traces::capture::LossKind;
+use traces::event::{Comm, Event, EventKind};
+use traces::units::Time;
+
+use super::excerpt;
+use crate::assemble::Assembler;
+
+/// What stands in front of every event of a text format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix<'a> {
+    /// Name of the thread.
+    pub(crate) comm: &'a [u8],
+    /// Thread.
+    pub(crate) pid: u32,
+    /// CPU.
+    pub(crate) cpu: u32,
+    /// When.
+    pub(crate) time: Time,
+}
+
+/// What a header or comment line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Note<'a> {
+    /// The tracer.
+    Tracer(&'a [u8]),
+    /// Number of CPUs.
+    Cpus(u32),
+}
+
+/// A loss within the block; its line counts from the start of the block.
+struct PartLoss<'a> {
+    kind: LossKind,
+    count: u64,
+    line: u64,
+    text: &'a [u8],
+}
+
+/// The events, names, losses and notes of one block.
+#[derive(Default)]
+pub(crate) struct Part<'a> {
+    events: Vec<Event>,
+    comms: FxHashMap<&'a [u8], Comm>,
+    comm_names: Vec<&'a [u8]>,
+    comm_last: Option<(&'a [u8], Comm)>,
+    unused: FxHashMap<&'a [u8], u64>,
+    notes: Vec<Note<'a>>,
+    /// First and total of each kind; few kinds, so a list.
+    losses: Vec<PartLoss<'a>>,
+    lines: u64,
+}
+
+impl<'a> Part<'a> {
+    /// Counts a line: what is added next comes from it.
+    pub(crate) fn begin_line(&mut self) {
+        self.lines += 1;
+    }
+
+    /// Adds an event.
+    pub(crate) fn event(&mut self, prefix: &Prefix<'a>, kind: EventKind) {
+        let comm = self.intern(prefix.comm);
+        let Prefix { pid, cpu, time, .. } = *prefix;
+        self.events.push(Event {
+            time,
+            cpu,
+            pid,
+            comm,
+            kind,
+        });
+    }
+
+    /// Counts an event that is not used.
+    pub(crate) fn unused(&mut self, name: &'a [u8]) {
+        *self.unused.entry(name).or_default() += 1;
+    }
+
+    /// Keeps what a header line says.
+    pub(crate) fn note(&mut self, note: Note<'a>) {
+        self.notes.push(note);
+    }
+
+    /// Counts the line as not understood.
+    pub(crate) fn unparsed(&mut self, line: &'a [u8]) {
+        self.loss(LossKind::Unparsed, 1, line);
+    }
+
+    /// Counts a loss that the current line tells of.
+    pub(crate) fn loss(&mut self, kind: LossKind, count: u64, text: &'a [u8]) {
+        match self.losses.iter_mut().find(|loss| loss.kind == kind) {
+            Some(loss) => loss.count = loss.count.saturating_add(count),
+            None => self.losses.push(PartLoss {
+                kind,
+                count,
+                line: self.lines,
+                text,
+            }),
+        }
+    }
+
+    /// Whether any line was an event, used or not.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty() || !self.unused.is_empty()
+    }
+
+    fn intern(&mut self, comm: &'a [u8]) -> Comm {
+        if let Some((name, id)) = self.comm_last
+            && name == comm
+        {
+            return id;
+        }
+        let next = Comm(self.comm_names.len() as u32);
+        let id = *self.comms.entry(comm).or_insert(next);
+        if id == next {
+            self.comm_names.push(comm);
+        }
+        self.comm_last = Some((comm, id));
+        id
+    }
+
+    /// Hands everything to `assembler`; `line` is the number of the block's first line. Returns the
+    /// number of the line after the block.
+    pub(crate) fn deliver(mut self, line: u64, assembler: &mut Assembler<'_>) -> u64 {
+        let comms: Vec<Comm> = self
+            .comm_names
+            .iter()
+            .map(|name| {
+                assembler
+                    .capture
+                    .comms
+                    .intern(&String::from_utf8_lossy(name))
+            })
+            .collect();
+        for event in &mut self.events {
+            event.comm = comms[event.comm.0 as usize];
+        }
+        for note in self.notes {
+            note.apply(assembler);
+        }
+        assembler.events(&self.events);
+        for (name, count) in self.unused {
+            assembler.unused(name, count);
+        }
+        for loss in self.losses {
+            assembler.capture.losses.add(loss.kind, loss.count, || {
+                format!("line {}: {}", line + loss.line - 1, excerpt(loss.text))
+            });
+        }
+        line + self.lines
+    }
+}
+
+impl Note<'_> {
+    fn apply(self, assembler: &mut Assembler<'_>) {
+        let header = &mut assembler.capture.header;
+        match self {
+            Self::Tracer(name) => header.tracer = Some(String::from_utf8_lossy(name).into_owned()),
+            Self::Cpus(n) => header.cpus = Some(n),
+        }
+    }
+}
