@@ -1,1 +1,4 @@
-//! Being written.
+//! Metrics and comparisons over replays.
+
+pub mod load;
+pub mod verify;

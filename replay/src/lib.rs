@@ -1,1 +1,13 @@
-//! Being written.
+//! Page cache, readahead policies, block layer and device: what a kernel would
+//! have made of an access stream.
+
+pub mod block;
+pub mod fault;
+pub mod log;
+pub mod machine;
+pub mod mapping;
+pub mod page_cache;
+pub mod policy;
+pub mod readahead;
+pub mod trace_order;
+pub mod xarray;

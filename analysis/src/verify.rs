@@ -1,0 +1,1 @@
+//! Holds a replay against what the capture recorded.

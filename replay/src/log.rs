@@ -1,0 +1,140 @@
+//! What a replay writes down: counts always, single decisions on request.
+
+use serde::Serialize;
+use traces::units::{Order, PageIndex};
+
+use crate::page_cache::Folio;
+use crate::readahead::{FileRa, Trigger};
+
+/// One thing a policy did, in the order it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// A policy was called.
+    Triggered {
+        /// By what.
+        trigger: Trigger,
+        /// Page of the hole or first page of the marked folio.
+        index: u64,
+        /// Pages left of the request.
+        req_count: u64,
+        /// State before.
+        ra: FileRa,
+    },
+    /// A window goes to the large-folio path.
+    Window {
+        /// Where it begins.
+        index: u64,
+        /// State after the decision.
+        ra: FileRa,
+    },
+    /// Pages go to the order-0 path.
+    Order0 {
+        /// Where it begins.
+        index: u64,
+        /// Pages.
+        nr_to_read: u64,
+        /// Pages after the mark.
+        lookahead_size: u64,
+    },
+    /// A folio was put into the cache.
+    Inserted {
+        /// Which.
+        folio: Folio,
+        /// With the readahead mark.
+        mark: bool,
+    },
+    /// A forced readahead was skipped, as another one covers it.
+    Skipped {
+        /// First page.
+        index: u64,
+        /// Pages asked for.
+        nr_to_read: u64,
+    },
+}
+
+/// A run of pages sent to the filesystem in one `->readahead()` or `->read_folio()` call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Index of the file.
+    pub file: u32,
+    /// First page.
+    pub index: PageIndex,
+    /// Pages.
+    pub pages: u64,
+    /// Folios.
+    pub folios: u32,
+}
+
+/// Work done under or around the page cache lock (`xa_lock` of the mapping).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheLock {
+    /// Times the lock is taken: every insertion tried and every folio removed.
+    pub acquisitions: u64,
+    /// Acquisitions by a forced readahead while another thread's one is under way on the file.
+    pub contended: u64,
+    /// Insertions that found a page already there.
+    pub insert_conflicts: u64,
+    /// Pages looked up by the order-0 path.
+    pub lookups: u64,
+    /// Of these, found in the cache.
+    pub found: u64,
+    /// Forced readahead calls.
+    pub forced_calls: u64,
+    /// Pages these asked for, after the limit of a call.
+    pub forced_pages: u64,
+    /// Forced calls whose pages were all cached when they were made.
+    pub forced_covered: u64,
+    /// Forced calls skipped because another one in flight covers them.
+    pub forced_skipped: u64,
+}
+
+/// Counters of one replayed file, and the decisions if they are kept.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// Folios inserted, by order.
+    pub folios_by_order: [u64; Order::COUNT],
+    /// Pages inserted.
+    pub pages_inserted: u64,
+    /// Windows filled.
+    pub windows: u64,
+    /// Cache lock work.
+    pub cache_lock: CacheLock,
+    /// Everything that was decided, when kept.
+    pub decisions: Option<Vec<Decision>>,
+    folios_unsubmitted: u32,
+}
+
+impl Log {
+    /// A log that keeps every decision.
+    pub fn with_decisions() -> Self {
+        Self { decisions: Some(Vec::new()), ..Self::default() }
+    }
+
+    pub(crate) fn decision(&mut self, decision: Decision) {
+        if matches!(decision, Decision::Window { .. }) {
+            self.windows += 1;
+        }
+        if let Some(decisions) = &mut self.decisions {
+            decisions.push(decision);
+        }
+    }
+
+    pub(crate) fn insert(&mut self, folio: Folio, mark: bool, added: bool) {
+        self.cache_lock.acquisitions += 1;
+        if !added {
+            self.cache_lock.insert_conflicts += 1;
+            return;
+        }
+        self.folios_by_order[usize::from(folio.order.0)] += 1;
+        self.pages_inserted += folio.pages();
+        self.folios_unsubmitted += 1;
+        if let Some(decisions) = &mut self.decisions {
+            decisions.push(Decision::Inserted { folio, mark });
+        }
+    }
+
+    /// Folios inserted since this was last called.
+    pub(crate) fn take_unsubmitted(&mut self) -> u32 {
+        std::mem::take(&mut self.folios_unsubmitted)
+    }
+}

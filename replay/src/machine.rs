@@ -1,0 +1,330 @@
+//! Files, open files and mappings under one policy.
+//!
+//! The machine executes single accesses against the page caches. It knows no
+//! time: the drivers ([`run`](crate::run), [`trace_order`](crate::trace_order))
+//! decide when an access goes on and hand what was submitted to the device.
+
+use traces::access::{Mapping, Source};
+use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex};
+
+use crate::log::{Decision, Log, Submission};
+use crate::mapping::PageTable;
+use crate::page_cache::{Folio, PageCache, Stop};
+use crate::policy::{Policy, PrevPos};
+use crate::readahead::{FileLimits, FileRa, Readahead, Trigger};
+
+/// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
+const BATCH_FOLIOS_MAX: u32 = 31;
+
+/// One file: its page cache, limits and counters.
+#[derive(Debug)]
+pub struct FileState {
+    /// What is cached.
+    pub cache: PageCache,
+    /// Size and device limits.
+    pub limits: FileLimits,
+    /// What was done.
+    pub log: Log,
+    /// Pages evicted before the program used them.
+    pub evicted_unused_pages: u64,
+}
+
+/// One open file.
+#[derive(Debug)]
+pub struct OpenState {
+    /// Index of its file.
+    pub file: usize,
+    /// Its readahead state.
+    pub ra: FileRa,
+    /// Advice on its mapping.
+    pub mapping: Mapping,
+    /// Pages of the mapping that are in the page table.
+    pub page_table: PageTable,
+}
+
+/// What one step of a read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// Pages up to `end` can be copied.
+    Ready {
+        /// The page after the last one.
+        end: PageIndex,
+        /// Folios they lie in.
+        folios: u32,
+    },
+    /// The first folio is not uptodate; the step is to be repeated when it is.
+    Wait(Folio),
+}
+
+/// Page caches and open files under one policy.
+pub struct Machine<'a> {
+    policy: &'a dyn Policy,
+    /// Files, in the order of the source.
+    pub files: Vec<FileState>,
+    /// Open files, in the order of the source.
+    pub opens: Vec<OpenState>,
+    /// Runs of pages handed to the filesystem and not yet taken by the driver.
+    pub submitted: Vec<Submission>,
+    /// Whether data is there as soon as it is asked for.
+    immediate: bool,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine with the files and opens of a source, nothing read yet.
+    ///
+    /// With `immediate`, data arrives at once and no step waits. With `keep_decisions`, every
+    /// decision is kept in the logs.
+    pub fn new(
+        policy: &'a dyn Policy,
+        source: &Source,
+        immediate: bool,
+        keep_decisions: bool,
+    ) -> Self {
+        let settings = &source.settings;
+        let order_max =
+            if policy.rules().large_folios { settings.order_max.value } else { Order(0) };
+        let files = source.files.iter().map(|file| {
+            let mut cache = PageCache::new();
+            for &(index, order) in &file.cached {
+                // A page seen cached twice, in folios of two orders, keeps its first folio.
+                let _ = cache.insert(Folio { index, order }, false, true);
+            }
+            let limits = FileLimits {
+                size_bytes: file.size_bytes,
+                ra_pages: settings.ra_pages.value,
+                io_pages: settings.io_pages(),
+                order_min: settings.order_min.value,
+                order_max,
+            };
+            let log = if keep_decisions { Log::with_decisions() } else { Log::default() };
+            FileState { cache, limits, log, evicted_unused_pages: 0 }
+        });
+        let opens = source.opens.iter().map(|open| {
+            let mut ra = FileRa::new(open.ra_pages.unwrap_or(settings.ra_pages.value));
+            ra.random = open.random;
+            OpenState {
+                file: open.file as usize,
+                ra,
+                mapping: open.mapping,
+                page_table: PageTable::default(),
+            }
+        });
+        Self {
+            policy,
+            files: files.collect(),
+            opens: opens.collect(),
+            submitted: Vec::new(),
+            immediate,
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &'a dyn Policy {
+        self.policy
+    }
+
+    /// The file behind an open.
+    pub fn file_of(&mut self, open: usize) -> &mut FileState {
+        &mut self.files[self.opens[open].file]
+    }
+
+    /// A readahead request of `open` at `index`.
+    pub(crate) fn readahead(&mut self, open: usize, index: PageIndex) -> Readahead<'_> {
+        let open = &mut self.opens[open];
+        let file = &mut self.files[open.file];
+        Readahead {
+            policy: self.policy,
+            ra: &mut open.ra,
+            cache: &mut file.cache,
+            limits: file.limits,
+            log: &mut file.log,
+            submitted: &mut self.submitted,
+            file: open.file as u32,
+            index: index.0,
+            uptodate: self.immediate,
+        }
+    }
+
+    fn note_trigger(&mut self, open: usize, trigger: Trigger, index: PageIndex, req_count: u64) {
+        let ra = self.opens[open].ra;
+        let log = &mut self.file_of(open).log;
+        log.decision(Decision::Triggered { trigger, index: index.0, req_count, ra });
+    }
+
+    /// `page_cache_sync_ra` at a hole.
+    pub fn sync_ra(&mut self, open: usize, index: PageIndex, req_count: u64) {
+        self.note_trigger(open, Trigger::Sync, index, req_count);
+        let policy = self.policy;
+        policy.sync_ra(&mut self.readahead(open, index), req_count);
+    }
+
+    /// `page_cache_async_ra` on a marked folio, from page `index` of it.
+    pub fn async_ra(&mut self, open: usize, index: PageIndex, folio: Folio, req_count: u64) {
+        self.note_trigger(open, Trigger::Async, index, req_count);
+        let policy = self.policy;
+        policy.async_ra(&mut self.readahead(open, index), folio, req_count);
+    }
+
+    /// The first page after a request that ends at byte `end`, on a folio boundary.
+    pub fn request_end(&self, open: usize, end: ByteOffset) -> PageIndex {
+        let limits = &self.files[self.opens[open].file].limits;
+        PageIndex(end.page_up().0.next_multiple_of(limits.order_min.pages()))
+    }
+
+    /// One step of a read (`filemap_get_pages`): collects cached folios from `pos` on, after
+    /// readahead where there are none, and triggers asynchronous readahead on a mark.
+    ///
+    /// `end` is the byte after the request.
+    #[inline]
+    pub fn get_pages(&mut self, open: usize, pos: ByteOffset, end: ByteOffset) -> Batch {
+        let last = self.request_end(open, end);
+        self.get_pages_until(open, pos.page(), last, last)
+    }
+
+    /// [`get_pages`](Self::get_pages) that looks no further than page `until`, of a request whose
+    /// pages end before `last`.
+    #[inline]
+    pub(crate) fn get_pages_until(
+        &mut self,
+        open: usize,
+        index: PageIndex,
+        last: PageIndex,
+        until: PageIndex,
+    ) -> Batch {
+        let file = &self.files[self.opens[open].file];
+        let mut batch = file.cache.walk(index, until, BATCH_FOLIOS_MAX);
+        if batch.folios == 0 {
+            self.sync_ra(open, index, last - index);
+            batch = self.file_of(open).cache.walk(index, until, BATCH_FOLIOS_MAX);
+            if batch.folios == 0 {
+                return self.create_folio(open, index);
+            }
+        }
+        let mut folios = batch.folios;
+        if let Stop::Flagged(folio) = batch.stop {
+            if self.file_of(open).cache.is_marked(folio) {
+                self.async_ra(open, folio.index, folio, last - folio.index);
+            }
+            if !self.file_of(open).cache.is_uptodate(folio) {
+                if folios == 1 {
+                    return Batch::Wait(folio);
+                }
+                batch.end = folio.index;
+                folios -= 1;
+            }
+        }
+        Batch::Ready { end: batch.end, folios }
+    }
+
+    /// `filemap_create_folio`: readahead gave nothing, so one smallest folio is read on its own.
+    fn create_folio(&mut self, open: usize, index: PageIndex) -> Batch {
+        let folio = self.readahead(open, index).single_folio();
+        if self.immediate {
+            Batch::Ready { end: folio.end(), folios: 1 }
+        } else {
+            Batch::Wait(folio)
+        }
+    }
+
+    /// The program has copied `from..to`.
+    #[inline]
+    pub fn copied(&mut self, open: usize, from: ByteOffset, to: ByteOffset) {
+        let prev_pos = self.policy.rules().prev_pos;
+        let open = &mut self.opens[open];
+        self.files[open.file].cache.set_used(from.page(), to.page_up());
+        if prev_pos == PrevPos::AsCopied {
+            open.ra.prev_pos = to.0.cast_signed();
+        }
+    }
+
+    /// A read returns, having copied up to `pos`.
+    #[inline]
+    pub fn read_returns(&mut self, open: usize, pos: ByteOffset) {
+        self.opens[open].ra.prev_pos = pos.0.cast_signed();
+    }
+
+    /// A whole read in a machine without waiting.
+    #[inline]
+    pub fn read(&mut self, open: usize, pos: ByteOffset, count: u64) {
+        debug_assert!(self.immediate);
+        let end = ByteOffset(pos.0.saturating_add(count));
+        let readable = end.min(ByteOffset(self.file_of(open).limits.size_bytes));
+        let mut at = pos;
+        while at < readable {
+            let Batch::Ready { end: batch_end, .. } = self.get_pages(open, at, end) else {
+                return;
+            };
+            let to = readable.min(batch_end.offset());
+            self.copied(open, at, to);
+            at = to;
+        }
+        if at > pos {
+            self.read_returns(open, at);
+        }
+    }
+
+    /// `POSIX_FADV_WILLNEED`, `MADV_WILLNEED` or `readahead(2)`.
+    pub fn will_need(&mut self, open: usize, page: PageIndex, pages: u64) {
+        self.note_trigger(open, Trigger::Forced, page, pages);
+        let policy = self.policy;
+        let mut rac = self.readahead(open, page);
+        rac.count_forced(pages);
+        policy.force_ra(&mut rac, pages);
+    }
+
+    /// `POSIX_FADV_NORMAL`.
+    pub fn advise_normal(&mut self, open: usize) {
+        let ra_pages = self.file_of(open).limits.ra_pages;
+        let ra = &mut self.opens[open].ra;
+        ra.ra_pages = ra_pages;
+        ra.random = false;
+    }
+
+    /// `POSIX_FADV_SEQUENTIAL`.
+    pub fn advise_sequential(&mut self, open: usize) {
+        self.advise_normal(open);
+        self.opens[open].ra.ra_pages *= 2;
+    }
+
+    /// `POSIX_FADV_RANDOM`.
+    pub fn advise_random(&mut self, open: usize) {
+        self.opens[open].ra.random = true;
+    }
+
+    /// `POSIX_FADV_DONTNEED`: drops the folios that lie wholly inside the range.
+    pub fn dont_need(&mut self, open: usize, pos: ByteOffset, count: u64) {
+        let size_bytes = self.file_of(open).limits.size_bytes;
+        let end = if count == 0 { u64::MAX } else { pos.0.saturating_add(count) };
+        let first = pos.page_up();
+        // A partial last page stays, unless it is the file's last.
+        let last =
+            if end >= size_bytes { ByteOffset(size_bytes).page_up().0 } else { end / PAGE_SIZE };
+        self.evict_range(open, first, PageIndex(last));
+    }
+
+    /// Takes out of the cache what lies wholly in `first..end`.
+    pub fn evict_range(&mut self, open: usize, first: PageIndex, end: PageIndex) {
+        let file = self.opens[open].file;
+        let mut page = first;
+        while page < end {
+            let Some(folio) = self.files[file].cache.folio_at(page) else {
+                page += 1;
+                continue;
+            };
+            if folio.index >= first && folio.end() <= end {
+                self.evict(file, folio);
+            }
+            page = folio.end();
+        }
+    }
+
+    /// Takes one folio out of the cache of `file`, and out of every mapping of it.
+    pub fn evict(&mut self, file: usize, folio: Folio) {
+        let state = &mut self.files[file];
+        state.evicted_unused_pages += state.cache.remove(folio);
+        state.log.cache_lock.acquisitions += 1;
+        for open in self.opens.iter_mut().filter(|open| open.file == file) {
+            open.page_table.unmap(folio);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The proposed change "mm/readahead: align the async window in `page_cache_ra_order()`" (v2).
+//!
+//! Instead of cutting the async window to a multiple of the order before the order is clamped,
+//! the window is cut after clamping, by an order that keeps at least half of it.
+
+use std::sync::Arc;
+
+use super::mainline::{advance_window, begin_window, clamp_order, fill_clamped};
+use super::{Entry, Make, Policy, Rules, stacked_name};
+use crate::page_cache::Folio;
+use crate::readahead::Readahead;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "align-async-window-v2",
+    summary: "change on 6.16 and later: async windows keep at least half when aligned",
+    follows: "the mail of that subject (2026-10), against 18ebe55a9236",
+    checked: "captures of 7.3-rc7 with the changed functions; the mail's folio and read counts",
+    make: Make::Change {
+        base: "linux-6.18",
+        stack: |base| {
+            let name = stacked_name(&*base, "linux-6.18", "align-async-window-v2");
+            Arc::new(AlignAsyncWindow { name, base })
+        },
+    },
+};
+
+struct AlignAsyncWindow {
+    name: String,
+    base: Arc<dyn Policy>,
+}
+
+impl Policy for AlignAsyncWindow {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rules(&self) -> Rules {
+        self.base.rules()
+    }
+
+    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
+        self.base.sync_ra(rac, req_count);
+    }
+
+    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
+        if !advance_window(self.rules(), rac, folio, req_count) {
+            return;
+        }
+        rac.ra.order += 2;
+        rac.ra.async_size = rac.ra.size;
+        rac.index = rac.ra.start;
+        rac.note_window();
+        let Some(start) = begin_window(rac) else {
+            return;
+        };
+        rac.ra.order = align_end(rac, start);
+        fill_clamped(rac, start);
+    }
+
+    fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
+        self.base.ra_order(rac, order);
+    }
+
+    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
+        self.base.force_ra(rac, nr_to_read);
+    }
+}
+
+/// Shortens the window so that it ends on a folio boundary; the order to use.
+fn align_end(rac: &mut Readahead<'_>, start: u64) -> u32 {
+    let order_min = u32::from(rac.limits.order_min.0);
+    let end = start + rac.ra.size;
+    let mut order = clamp_order(rac, rac.ra.order);
+    while order > order_min {
+        let aligned = end >> order << order;
+        if aligned <= start {
+            break;
+        }
+        if 2 * (aligned - start) >= rac.ra.size {
+            rac.ra.size = aligned - start;
+            rac.ra.async_size = rac.ra.size;
+            return order.min(rac.ra.size.ilog2());
+        }
+        order -= 1;
+    }
+    order
+}

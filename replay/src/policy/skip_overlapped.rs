@@ -1,0 +1,69 @@
+//! The proposed change "mm/readahead: Skip fully overlapped range".
+//!
+//! A forced readahead publishes its range in the readahead state of the open file while it runs.
+//! Another one on the same open file that lies within the published range returns at once.
+
+use std::sync::Arc;
+
+use super::{Entry, Make, Policy, Rules, stacked_name};
+use crate::log::Decision;
+use crate::page_cache::Folio;
+use crate::readahead::Readahead;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "skip-fully-overlapped",
+    summary: "change: a forced readahead covered by one in flight on the same open is skipped",
+    follows: "the mail of that subject, against force_page_cache_ra of 6.17",
+    checked: "the rules of the mail; the calls it can reach are counted from captures of 6.18.44",
+    make: Make::Change {
+        base: "linux-6.18",
+        stack: |base| {
+            let name = stacked_name(&*base, "linux-6.18", "skip-fully-overlapped");
+            Arc::new(SkipOverlapped { name, base })
+        },
+    },
+};
+
+struct SkipOverlapped {
+    name: String,
+    base: Arc<dyn Policy>,
+}
+
+impl Policy for SkipOverlapped {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rules(&self) -> Rules {
+        self.base.rules()
+    }
+
+    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
+        self.base.sync_ra(rac, req_count);
+    }
+
+    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
+        self.base.async_ra(rac, folio, req_count);
+    }
+
+    fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
+        self.base.ra_order(rac, order);
+    }
+
+    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
+        let limit = rac.limits.io_pages.max(rac.ra.ra_pages);
+        let nr_to_read = nr_to_read.min(limit);
+        let index = rac.index;
+        let published = rac.ra.start..=rac.ra.start + rac.ra.size;
+        if published.contains(&index) && published.contains(&(index + nr_to_read)) {
+            rac.log.cache_lock.forced_skipped += 1;
+            rac.log.decision(Decision::Skipped { index, nr_to_read });
+            return;
+        }
+        rac.ra.start = index;
+        rac.ra.size = nr_to_read;
+        self.base.force_ra(rac, nr_to_read);
+        rac.ra.start = 0;
+        rac.ra.size = 0;
+    }
+}

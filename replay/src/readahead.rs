@@ -1,0 +1,310 @@
+//! What every readahead implementation is made of: the per-open state, the
+//! request being served, and the two ways of filling a window.
+//!
+//! [`Readahead`] is `struct readahead_control` with the pieces of its
+//! surroundings a policy may look at. A policy decides the window
+//! ([`FileRa`]), then calls [`Readahead::fill_window`] for large folios or
+//! [`Readahead::fill_order0`] for single pages.
+
+use traces::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex};
+
+use crate::log::{Decision, Log, Submission};
+use crate::page_cache::{Folio, PageCache};
+use crate::policy::Policy;
+
+/// `struct file_ra_state`: readahead state of one open file. Sizes are in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileRa {
+    /// First page of the current window.
+    pub start: u64,
+    /// Length of the window.
+    pub size: u64,
+    /// Pages of the window after the readahead mark.
+    pub async_size: u64,
+    /// Largest window, from `read_ahead_kb` and fadvise.
+    pub ra_pages: u64,
+    /// Preferred folio order (6.16 and later).
+    pub order: u32,
+    /// Faults that missed the cache minus those that hit.
+    pub mmap_miss: u32,
+    /// Byte after the last one read; -1 before the first read.
+    pub prev_pos: i64,
+    /// `FMODE_RANDOM`, set by `POSIX_FADV_RANDOM`.
+    pub random: bool,
+}
+
+impl FileRa {
+    /// State of a file just opened on a device with this `ra_pages`.
+    pub fn new(ra_pages: u64) -> Self {
+        Self {
+            start: 0,
+            size: 0,
+            async_size: 0,
+            ra_pages,
+            order: 0,
+            mmap_miss: 0,
+            prev_pos: -1,
+            random: false,
+        }
+    }
+
+    /// The page of `prev_pos`; for -1 the page before page 0 as the kernel computes it.
+    pub fn prev_index(&self) -> u64 {
+        self.prev_pos.cast_unsigned() >> PAGE_SHIFT
+    }
+
+    /// Where the readahead mark of the current window belongs.
+    pub fn mark(&self) -> u64 {
+        (self.start + self.size).wrapping_sub(self.async_size)
+    }
+}
+
+/// What a policy needs to know of a file and its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileLimits {
+    /// `i_size` in bytes.
+    pub size_bytes: u64,
+    /// `bdi->ra_pages`.
+    pub ra_pages: u64,
+    /// `bdi->io_pages`, from `max_sectors_kb`.
+    pub io_pages: u64,
+    /// Smallest folio order of the mapping.
+    pub order_min: Order,
+    /// Largest folio order of the mapping; 0 where the filesystem has no large folios.
+    pub order_max: Order,
+}
+
+impl FileLimits {
+    /// The last page of the file, `None` when it is empty.
+    pub fn last_page(&self) -> Option<PageIndex> {
+        self.size_bytes.checked_sub(1).map(|last| ByteOffset(last).page())
+    }
+}
+
+/// What called the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A read or fault found a hole.
+    Sync,
+    /// A read or fault met a readahead mark.
+    Async,
+    /// fadvise(WILLNEED), readahead(2), or a read without readahead.
+    Forced,
+    /// A fault outside any sequence reads around its page.
+    ReadAround,
+}
+
+/// One readahead request being served (`struct readahead_control`).
+pub struct Readahead<'a> {
+    /// The outermost policy: a change stacked on a generation is reached through this.
+    pub policy: &'a dyn Policy,
+    /// State of the open file.
+    pub ra: &'a mut FileRa,
+    /// What is cached of the file.
+    pub cache: &'a mut PageCache,
+    /// The file's limits.
+    pub limits: FileLimits,
+    /// Where decisions are written down.
+    pub log: &'a mut Log,
+    /// Where runs of pages for the device are put.
+    pub submitted: &'a mut Vec<Submission>,
+    /// Index of the file.
+    pub file: u32,
+    /// `ractl->_index`: where the next fill begins.
+    pub index: u64,
+    /// Whether inserted folios are uptodate at once (a replay without time).
+    pub uptodate: bool,
+}
+
+impl Readahead<'_> {
+    /// `ractl_max_pages`: the largest window for a request of this many pages.
+    pub fn max_pages(&self, req_count: u64) -> u64 {
+        let (ra_pages, io_pages) = (self.ra.ra_pages, self.limits.io_pages);
+        if req_count > ra_pages && io_pages > ra_pages { req_count.min(io_pages) } else { ra_pages }
+    }
+
+    /// Rounds a page down to the mapping's smallest folio.
+    pub fn align(&self, index: u64) -> u64 {
+        index & !(self.limits.order_min.pages() - 1)
+    }
+
+    /// Writes down the window that is about to be filled, and why.
+    pub fn note_window(&mut self) {
+        self.log.decision(Decision::Window { index: self.index, ra: *self.ra });
+    }
+
+    /// Puts one folio into the cache and remembers it for the device. `false` on a conflict.
+    fn add(&mut self, index: u64, order: u32, mark: bool) -> bool {
+        let folio = Folio { index: PageIndex(index), order: Order(order as u8) };
+        let added = self.cache.insert(folio, mark, self.uptodate).is_ok();
+        self.log.insert(folio, mark, added);
+        added
+    }
+
+    /// `read_pages`: sends what was added since `self.index` to the device.
+    fn submit(&mut self, end: u64) {
+        if end > self.index {
+            self.submitted.push(Submission {
+                file: self.file,
+                index: PageIndex(self.index),
+                pages: end - self.index,
+                folios: self.log.take_unsubmitted(),
+            });
+            self.index = end;
+        }
+    }
+
+    /// The large-folio loop of `page_cache_ra_order`: naturally aligned folios up to `order` from
+    /// `self.index` to `limit` inclusive, the mark on the folio that contains `mark`.
+    ///
+    /// Small orders the generation does not know are left out through `usable`. Returns whether a
+    /// folio already in the cache ended the loop; `self.index` is then its page.
+    pub fn fill_window(
+        &mut self,
+        limit: u64,
+        order: u32,
+        mark: Mark,
+        usable: impl Fn(u32) -> u32,
+    ) -> bool {
+        self.index = self.align(self.index);
+        let order_min = u32::from(self.limits.order_min.0);
+        let mut index = self.index;
+        let mut conflict = false;
+        while index <= limit {
+            let mut fit = order;
+            if index & ((1 << fit) - 1) != 0 {
+                fit = usable(index.trailing_zeros());
+            }
+            while fit > order_min && index + (1 << fit) - 1 > limit {
+                fit = usable(fit - 1);
+            }
+            if !self.add(index, fit, mark.is_in(index, fit)) {
+                conflict = true;
+                break;
+            }
+            index += 1 << fit;
+        }
+        self.submit(index);
+        conflict
+    }
+
+    /// `page_cache_ra_unbounded`: smallest folios for `nr_to_read` pages, skipping what is cached.
+    /// Each contiguous run goes to the device on its own.
+    pub fn fill_order0(&mut self, nr_to_read: u64, lookahead_size: u64) {
+        let step = self.limits.order_min.pages();
+        let order = u32::from(self.limits.order_min.0);
+        self.log.decision(Decision::Order0 { index: self.index, nr_to_read, lookahead_size });
+        let first = self.align(self.index);
+        let mark = (lookahead_size <= nr_to_read)
+            .then(|| (self.index + nr_to_read - lookahead_size).next_multiple_of(step));
+        let end = self.index + nr_to_read;
+        self.index = first;
+        let mut index = first;
+        while index < end {
+            self.log.cache_lock.lookups += 1;
+            let cached = self.cache.contains(PageIndex(index));
+            if cached || !self.add(index, order, mark == Some(index)) {
+                self.log.cache_lock.found += u64::from(cached);
+                self.submit(index);
+                self.index += step;
+            }
+            index += step;
+        }
+        self.submit(index);
+    }
+
+    /// Adds and reads one smallest folio that holds `self.index`, as the last resort of a read.
+    pub fn single_folio(&mut self) -> Folio {
+        let order = self.limits.order_min;
+        self.index = self.align(self.index);
+        let folio = Folio { index: PageIndex(self.index), order };
+        self.add(self.index, u32::from(order.0), false);
+        self.submit(folio.end().0);
+        folio
+    }
+
+    /// Counts a forced call for `nr_to_read` pages before it is made.
+    pub fn count_forced(&mut self, nr_to_read: u64) {
+        let pages = nr_to_read.min(self.limits.io_pages.max(self.ra.ra_pages));
+        let end = self.limits.last_page().map_or(0, |last| last.0 + 1);
+        let end = (self.index + pages).min(end).max(self.index);
+        let covered = self.cache.contains_all(PageIndex(self.index), PageIndex(end));
+        let lock = &mut self.log.cache_lock;
+        lock.forced_calls += 1;
+        lock.forced_pages += end - self.index;
+        lock.forced_covered += u64::from(covered);
+    }
+
+    /// `do_page_cache_ra`: [`fill_order0`](Self::fill_order0) clipped to the end of the file.
+    pub fn fill_order0_in_file(&mut self, nr_to_read: u64, lookahead_size: u64) {
+        let Some(last) = self.limits.last_page() else {
+            return;
+        };
+        let Some(left) = last.0.checked_sub(self.index) else {
+            return;
+        };
+        if nr_to_read > left {
+            let lookahead_size = if self.policy.rules().mark_at_eof { lookahead_size } else { 0 };
+            self.fill_order0(left + 1, lookahead_size);
+        } else {
+            self.fill_order0(nr_to_read, lookahead_size);
+        }
+    }
+
+    /// `force_page_cache_ra`: reads what was asked for, in 2 MiB chunks of single pages.
+    pub fn fill_forced(&mut self, nr_to_read: u64) {
+        const CHUNK_PAGES: u64 = (2 << 20) >> PAGE_SHIFT;
+        let mut left = nr_to_read.min(self.limits.io_pages.max(self.ra.ra_pages));
+        while left > 0 {
+            let chunk = left.min(CHUNK_PAGES);
+            let next = self.index + chunk;
+            self.fill_order0_in_file(chunk, 0);
+            self.index = next;
+            left -= chunk;
+        }
+    }
+}
+
+/// The page that gets the readahead mark, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// No mark.
+    None,
+    /// On the folio that contains this page.
+    On(u64),
+    /// On the folio that starts at this page rounded up to the folio's size (before 6.8).
+    RoundedUp(u64),
+}
+
+impl Mark {
+    fn is_in(self, index: u64, order: u32) -> bool {
+        match self {
+            Self::None => false,
+            Self::On(mark) => mark >> order << order == index,
+            Self::RoundedUp(mark) => mark.next_multiple_of(1 << order) == index,
+        }
+    }
+}
+
+/// `get_init_ra_size`: the first window for a request of `size` pages.
+pub fn initial_size(size: u64, max: u64) -> u64 {
+    let rounded = size.next_power_of_two();
+    if rounded <= max / 32 {
+        rounded * 4
+    } else if rounded <= max / 4 {
+        rounded * 2
+    } else {
+        max
+    }
+}
+
+/// `get_next_ra_size`: the window after one of `size` pages.
+pub fn next_size(size: u64, max: u64) -> u64 {
+    if size < max / 16 {
+        4 * size
+    } else if size <= max / 2 {
+        2 * size
+    } else {
+        max
+    }
+}

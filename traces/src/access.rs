@@ -1,0 +1,255 @@
+//! Access streams: what programs asked of the page cache, free of what readahead made of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::FileId;
+use crate::settings::Settings;
+use crate::units::{ByteOffset, Order, PageIndex, Sector, Time};
+
+/// How much of what the program did a stream reproduces; best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fidelity {
+    /// Every read with its position and length.
+    Exact,
+    /// Reads and faults to the page.
+    Page,
+    /// Only what triggered readahead.
+    Trigger,
+    /// Only what was put into the page cache.
+    Insertions,
+    /// Only what the device was asked for.
+    Device,
+}
+
+impl Fidelity {
+    /// Whether the stream shows what the program asked for, rather than what readahead did.
+    pub fn is_replayable(self) -> bool {
+        self <= Self::Page
+    }
+}
+
+/// One access, or one other thing that changes what readahead sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// When it began.
+    pub time: Time,
+    /// Position among the events of its capture, to order it against [`Anchor`]s.
+    pub seq: u64,
+    /// Index into [`Source::threads`].
+    pub thread: u32,
+    /// Index into [`Source::opens`].
+    pub open: u32,
+    /// Nanoseconds the program spent between its last access and this one.
+    pub think_ns: u64,
+    /// What it was.
+    pub kind: AccessKind,
+}
+
+/// The kinds of [`Access`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// A buffered read of `count` bytes at `pos`.
+    Read {
+        /// First byte.
+        pos: ByteOffset,
+        /// Bytes asked for.
+        count: u64,
+    },
+    /// The program touches a page of a mapping; whether that faults is up to the replay.
+    Touch {
+        /// The page.
+        page: PageIndex,
+    },
+    /// A recorded fault that reached the page cache (`filemap_fault`).
+    Fault {
+        /// The page.
+        page: PageIndex,
+        /// Whether it was the second try of a fault that had to wait.
+        retry: bool,
+    },
+    /// A recorded fault-around (`filemap_map_pages`).
+    FaultAround {
+        /// First page looked at.
+        first: PageIndex,
+        /// Last page looked at, inclusive.
+        last: PageIndex,
+        /// Whether it served the fault, so that none reached the page cache.
+        served: bool,
+        /// Whether it was the second try of a fault that had to wait.
+        retry: bool,
+    },
+    /// `POSIX_FADV_WILLNEED`, `readahead(2)` or `MADV_WILLNEED`.
+    WillNeed {
+        /// First page.
+        page: PageIndex,
+        /// Pages.
+        pages: u64,
+    },
+    /// `POSIX_FADV_NORMAL`.
+    AdviseNormal,
+    /// `POSIX_FADV_SEQUENTIAL`.
+    AdviseSequential,
+    /// `POSIX_FADV_RANDOM`.
+    AdviseRandom,
+    /// `POSIX_FADV_DONTNEED`.
+    DontNeed {
+        /// First byte.
+        pos: ByteOffset,
+        /// Bytes; 0 means to the end of the file.
+        count: u64,
+    },
+    /// A folio left the page cache (reclaim or invalidation), as recorded.
+    Evict {
+        /// First page of the folio.
+        page: PageIndex,
+        /// Its order.
+        order: Order,
+    },
+}
+
+/// A recorded point of a running read or fault, to keep concurrent threads in trace order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Position among the events of its capture.
+    pub seq: u64,
+    /// Index into [`Source::threads`].
+    pub thread: u32,
+    /// Page the event names.
+    pub page: PageIndex,
+    /// What the kernel recorded there.
+    pub kind: AnchorKind,
+}
+
+/// The kinds of [`Anchor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnchorKind {
+    /// The read found a hole.
+    Sync,
+    /// The read met a readahead mark.
+    Async,
+    /// A batch was ready to copy.
+    Batch,
+}
+
+/// A file that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Which.
+    pub id: FileId,
+    /// `i_size`.
+    pub size_bytes: u64,
+    /// Folios in the page cache before the first access.
+    pub cached: Vec<(PageIndex, Order)>,
+    /// Where its pages lie on the device, by first page.
+    pub extents: Vec<FileExtent>,
+}
+
+/// A run of pages that is contiguous on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileExtent {
+    /// First page.
+    pub page: PageIndex,
+    /// Pages.
+    pub pages: u64,
+    /// Sector of the first page.
+    pub sector: Sector,
+}
+
+/// An open file: its own readahead state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Index into [`Source::files`].
+    pub file: u32,
+    /// `ra_pages` at open where it differs from the device's.
+    pub ra_pages: Option<u64>,
+    /// Whether it starts with `POSIX_FADV_RANDOM`.
+    pub random: bool,
+    /// How it is mapped.
+    pub mapping: Mapping,
+}
+
+/// Advice on a mapping (`vm_flags`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a bit of vm_flags")]
+pub struct Mapping {
+    /// `VM_SEQ_READ`, from `MADV_SEQUENTIAL`.
+    pub seq_read: bool,
+    /// `VM_RAND_READ`, from `MADV_RANDOM`.
+    pub rand_read: bool,
+    /// `VM_HUGEPAGE`, from `MADV_HUGEPAGE`.
+    pub hugepage: bool,
+    /// `VM_EXEC`.
+    pub exec: bool,
+}
+
+/// A folio that was put into the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedFolio {
+    /// Index into [`Source::files`].
+    pub file: u32,
+    /// Index into [`Source::threads`].
+    pub thread: u32,
+    /// First page.
+    pub page: PageIndex,
+    /// Order.
+    pub order: Order,
+    /// Page frame number, 0 where unknown.
+    pub pfn: u64,
+    /// When.
+    pub time: Time,
+    /// Position among the events of its capture.
+    pub seq: u64,
+}
+
+/// A read request the device got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedRead {
+    /// First sector.
+    pub sector: Sector,
+    /// Sectors.
+    pub sectors: u64,
+    /// When it was issued.
+    pub issued: Time,
+    /// When it completed, if that was recorded.
+    pub completed: Option<Time>,
+    /// Index into [`Source::files`] and first page, where the extent map tells.
+    pub target: Option<(u32, PageIndex)>,
+}
+
+/// What a capture recorded of the page cache and the device, to hold a replay against.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Folios in the order they were inserted.
+    pub folios: Vec<RecordedFolio>,
+    /// Data reads in the order they were issued.
+    pub reads: Vec<RecordedRead>,
+    /// Metadata reads, which no replay makes.
+    pub metadata_reads: u64,
+    /// Data reads of files without a stream (other programs, directories).
+    pub foreign_reads: u64,
+}
+
+/// Everything a replay needs: a capture's access streams or a workload description.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// File name of the capture or workload.
+    pub name: String,
+    /// How much the streams reproduce.
+    pub fidelity: Fidelity,
+    /// Settings and where each came from.
+    pub settings: Settings,
+    /// Files.
+    pub files: Vec<File>,
+    /// Open files.
+    pub opens: Vec<Open>,
+    /// Threads, by name.
+    pub threads: Vec<String>,
+    /// What was asked, in time order.
+    pub accesses: Vec<Access>,
+    /// Trace-order anchors, in time order.
+    pub anchors: Vec<Anchor>,
+    /// What was recorded; `None` for a workload description.
+    pub recorded: Option<Recorded>,
+}

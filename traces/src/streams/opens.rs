@@ -1,0 +1,127 @@
+//! Which open file an access went through.
+//!
+//! Events carry no file pointer. System calls name a descriptor. Otherwise the
+//! readahead events show the state of the open file before each trigger, and
+//! that state was left behind by an earlier access through the same open:
+//! `prev_pos` is where its last read ended, `size` and `async_size` what its
+//! last window was.
+
+use crate::access::{Access, AccessKind, Open};
+use crate::event::RecordedRa;
+
+/// An access with what its events say about the open it went through.
+pub(super) struct Raw {
+    pub(super) access: Access,
+    pub(super) file: u32,
+    /// Descriptor, where a system call named one: unique per open(2) of a thread.
+    pub(super) descriptor: Option<u64>,
+    /// State before the first trigger of the access.
+    pub(super) before: Option<RecordedRa>,
+    /// Window (`size`, `async_size`) after the last trigger of the access.
+    pub(super) window_after: Option<(u64, u64)>,
+    /// Events show a window where only `POSIX_FADV_RANDOM` explains the order-0 path.
+    pub(super) shows_random: bool,
+}
+
+/// What is known of an open file while accesses are dealt out.
+struct Known {
+    index: u32,
+    descriptor: Option<u64>,
+    last_thread: u32,
+    last_used: u64,
+    prev_pos: i64,
+    window: (u64, u64),
+    reads: bool,
+}
+
+/// Numbers the opens of each file and puts them into the accesses.
+///
+/// Returns the opens; `ra_pages` is set where it differs from `device_ra_pages`.
+pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u64) -> Vec<Open> {
+    let mut opens: Vec<Open> = Vec::new();
+    let mut known: Vec<Vec<Known>> = sizes.iter().map(|_| Vec::new()).collect();
+    for raw in raws {
+        let of_file = &mut known[raw.file as usize];
+        let place = choose(of_file, raw).unwrap_or_else(|| {
+            of_file.push(Known {
+                index: opens.len() as u32,
+                descriptor: raw.descriptor,
+                last_thread: raw.access.thread,
+                last_used: 0,
+                prev_pos: -1,
+                window: (0, 0),
+                reads: false,
+            });
+            opens.push(Open {
+                file: raw.file,
+                ra_pages: None,
+                random: false,
+                mapping: crate::access::Mapping::default(),
+            });
+            of_file.len() - 1
+        });
+        let open = &mut of_file[place];
+        raw.access.open = open.index;
+        remember(open, raw, sizes[raw.file as usize]);
+        let entry = &mut opens[open.index as usize];
+        entry.random |= raw.shows_random;
+        if let Some(before) = raw.before.filter(|before| before.ra_pages != device_ra_pages) {
+            entry.ra_pages = Some(before.ra_pages);
+        }
+    }
+    opens
+}
+
+fn remember(open: &mut Known, raw: &Raw, size_bytes: Option<u64>) {
+    if matches!(raw.access.kind, AccessKind::Evict { .. }) {
+        return;
+    }
+    open.last_thread = raw.access.thread;
+    open.last_used = raw.access.seq;
+    if let Some(window) = raw.window_after {
+        open.window = window;
+    }
+    if let AccessKind::Read { pos, count } = raw.access.kind {
+        open.prev_pos = (pos.0 + count).min(size_bytes.unwrap_or(u64::MAX)).cast_signed();
+        open.reads = true;
+    }
+}
+
+/// The known open that fits an access best, `None` if it must be a new one.
+fn choose(known: &[Known], raw: &Raw) -> Option<usize> {
+    if matches!(raw.access.kind, AccessKind::Evict { .. }) {
+        // An eviction concerns the file, whichever open it is written down for.
+        return (!known.is_empty()).then_some(0);
+    }
+    if let Some(descriptor) = raw.descriptor {
+        return known.iter().position(|open| open.descriptor == Some(descriptor));
+    }
+    if let Some(before) = raw.before {
+        let fresh = before.prev_pos == -1 && before.size == 0 && before.async_size == 0;
+        let fits = |open: &&Known| {
+            if fresh {
+                !open.reads && open.window == (0, 0)
+            } else {
+                open.window == (before.size, before.async_size)
+                    || open.prev_pos == before.prev_pos && open.reads
+            }
+        };
+        let score = |open: &Known| {
+            (
+                u8::from(open.window == (before.size, before.async_size))
+                    + u8::from(open.prev_pos == before.prev_pos),
+                open.last_thread == raw.access.thread,
+                open.last_used,
+            )
+        };
+        let best = known.iter().enumerate().filter(|(_, open)| fits(open));
+        return best.max_by_key(|(_, open)| score(open)).map(|(place, _)| place);
+    }
+    let continues = |open: &Known| match raw.access.kind {
+        AccessKind::Read { pos, .. } => open.prev_pos == pos.0.cast_signed(),
+        _ => false,
+    };
+    // A thread that never used the file most likely opened it itself.
+    let own = known.iter().enumerate().filter(|(_, open)| open.last_thread == raw.access.thread);
+    own.max_by_key(|(_, open)| (continues(open), open.last_used)).map(|(place, _)| place)
+}
