@@ -1,13 +1,25 @@
-//! From pages to requests: extents, bios, merges while plugged, device limits.
+//! From folios to requests: bios, splits by the limits of the queue, merges while plugged.
 //!
-//! Each `->readahead()` call is plugged on its own: its bios merge with each
-//! other as far as the limits of the queue allow, and go out when it returns.
+//! Follows `fs/iomap/buffered-io.c` and `fs/mpage.c` (one bio per contiguous
+//! run on the device, at most 256 vectors, physically adjacent folios sharing
+//! one), `bio_split_rw` of `block/blk-merge.c` (a bio is cut at `max_sectors`
+//! or `max_segments`) and the plug of `block/blk-mq.c` (a bio merges into the
+//! last plugged request; a request of 128 KiB or the 32nd one flushes it).
+//! Each `->readahead()` call is plugged on its own.
 
 use traces::access::FileExtent;
 use traces::settings::Settings;
-use traces::units::{PAGE_SHIFT, PageIndex, SECTOR_SHIFT, SECTORS_PER_PAGE, Sector};
+use traces::units::{PAGE_SIZE, PageIndex, SECTOR_SHIFT, SECTORS_PER_PAGE, Sector};
 
 use crate::log::Submission;
+use crate::page_cache::Folio;
+
+/// Most vectors of a bio (`BIO_MAX_VECS`).
+const BIO_VECS_MAX: usize = 256;
+/// A plugged request of this size is sent on before another one is added (`BLK_PLUG_FLUSH_SIZE`).
+const PLUG_FLUSH_BYTES: u64 = 128 << 10;
+/// A plug of this many requests is flushed (`BLK_MAX_REQUEST_COUNT`).
+const PLUG_REQUESTS_MAX: usize = 32;
 
 /// A read request as the device gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +32,8 @@ pub struct Request {
     pub sector: Sector,
     /// Sectors.
     pub sectors: u64,
+    /// Physical segments.
+    pub segments: u64,
 }
 
 /// What the queue allows in one request.
@@ -27,12 +41,21 @@ pub struct Request {
 pub struct QueueLimits {
     /// `max_sectors`.
     pub sectors_max: u64,
+    /// `max_segments`.
+    pub segments_max: u64,
+    /// `max_segment_size`.
+    pub segment_bytes_max: u64,
 }
 
 impl QueueLimits {
     /// The limits that settings describe.
     pub fn new(settings: &Settings) -> Self {
-        Self { sectors_max: (settings.max_sectors_kb.value << 10 >> SECTOR_SHIFT).max(1) }
+        Self {
+            sectors_max: (settings.max_sectors_kb.value << 10 >> SECTOR_SHIFT)
+                .max(SECTORS_PER_PAGE),
+            segments_max: settings.segments_max.value.max(1),
+            segment_bytes_max: settings.segment_bytes_max.value.max(PAGE_SIZE),
+        }
     }
 }
 
@@ -64,27 +87,149 @@ impl ExtentMap {
     }
 }
 
-/// The requests of one submission, appended to `out`.
-pub fn requests(
-    submission: Submission,
-    file_bytes: u64,
-    extents: &ExtentMap,
+/// A run of memory in a bio.
+#[derive(Clone, Copy)]
+struct Vector {
+    page: PageIndex,
+    pages: u64,
+}
+
+/// Builds requests, one submission at a time.
+pub struct BlockLayer {
     limits: QueueLimits,
-    out: &mut Vec<Request>,
-) {
-    let file_pages = file_bytes.div_ceil(1 << PAGE_SHIFT);
-    let mut page = submission.index;
-    // Beyond the end of the file a folio is zeroed, not read.
-    let end = PageIndex((submission.index + submission.pages).0.min(file_pages));
-    while page < end {
-        let (mut sector, contiguous) = extents.locate(page);
-        let mut sectors = contiguous.min(end - page) * SECTORS_PER_PAGE;
-        while sectors > 0 {
-            let take = sectors.min(limits.sectors_max);
-            out.push(Request { file: submission.file, page, sector, sectors: take });
-            page += take / SECTORS_PER_PAGE;
-            sector += take;
-            sectors -= take;
+    vectors: Vec<Vector>,
+    /// Sector of the bio's first page.
+    bio_sector: Sector,
+    plugged: usize,
+}
+
+impl BlockLayer {
+    /// A block layer over a queue with these limits.
+    pub fn new(limits: QueueLimits) -> Self {
+        Self { limits, vectors: Vec::new(), bio_sector: Sector(0), plugged: 0 }
+    }
+
+    /// Appends the requests of one submission to `out`.
+    ///
+    /// `adjacent` says whether a folio lies in memory right after the one before it.
+    pub fn submit(
+        &mut self,
+        submission: Submission,
+        folios: &[Folio],
+        file_pages: u64,
+        extents: &ExtentMap,
+        adjacent: impl Fn(Folio, Folio) -> bool,
+        out: &mut Vec<Request>,
+    ) {
+        self.plugged = 0;
+        let mut before: Option<Folio> = None;
+        for &folio in folios {
+            let touches = before.is_some_and(|before| adjacent(before, folio));
+            self.add_folio(submission.file, folio, touches, file_pages, extents, out);
+            before = Some(folio);
         }
+        self.finish_bio(submission.file, out);
+    }
+
+    /// Puts a folio into the bio, or into a new one where the device or the bio ends.
+    fn add_folio(
+        &mut self,
+        file: u32,
+        folio: Folio,
+        adjacent: bool,
+        file_pages: u64,
+        extents: &ExtentMap,
+        out: &mut Vec<Request>,
+    ) {
+        // Beyond the end of the file a folio is zeroed, not read.
+        let end = PageIndex(folio.end().0.min(file_pages));
+        let mut page = folio.index;
+        while page < end {
+            let (sector, contiguous) = extents.locate(page);
+            let pages = contiguous.min(end - page);
+            let follows = self.vectors.last().is_some_and(|last| {
+                last.page + last.pages == page && self.bio_end() == sector
+            });
+            if !follows {
+                self.finish_bio(file, out);
+            }
+            match self.vectors.last_mut() {
+                Some(last) if adjacent && page == folio.index => last.pages += pages,
+                _ => {
+                    if self.vectors.len() == BIO_VECS_MAX {
+                        self.finish_bio(file, out);
+                    }
+                    if self.vectors.is_empty() {
+                        self.bio_sector = sector;
+                    }
+                    self.vectors.push(Vector { page, pages });
+                }
+            }
+            page += pages;
+        }
+    }
+
+    fn bio_end(&self) -> Sector {
+        match (self.vectors.first(), self.vectors.last()) {
+            (Some(first), Some(last)) => {
+                self.bio_sector + (last.page + last.pages - first.page) * SECTORS_PER_PAGE
+            }
+            _ => self.bio_sector,
+        }
+    }
+
+    /// Submits the bio: cuts it by the limits and adds each part to the plug.
+    fn finish_bio(&mut self, file: u32, out: &mut Vec<Request>) {
+        let mut part: Option<Request> = None;
+        let mut sector = self.bio_sector;
+        for vector in std::mem::take(&mut self.vectors) {
+            let mut page = vector.page;
+            let mut left = vector.pages * SECTORS_PER_PAGE;
+            while left > 0 {
+                let segment_sectors = self.limits.segment_bytes_max >> SECTOR_SHIFT;
+                let full = |part: &Request| {
+                    part.sectors == self.limits.sectors_max
+                        || part.segments == self.limits.segments_max
+                };
+                if let Some(done) = part.take_if(|part| full(part)) {
+                    self.plug(done, out);
+                }
+                let request =
+                    part.get_or_insert(Request { file, page, sector, sectors: 0, segments: 0 });
+                let take = left.min(segment_sectors).min(self.limits.sectors_max - request.sectors);
+                request.sectors += take;
+                request.segments += 1;
+                page += take / SECTORS_PER_PAGE;
+                sector += take;
+                left -= take;
+            }
+        }
+        if let Some(part) = part {
+            self.plug(part, out);
+        }
+    }
+
+    /// Adds part of a bio to the plug: into the last request if it fits, else as a new one.
+    fn plug(&mut self, part: Request, out: &mut Vec<Request>) {
+        if self.plugged > 0
+            && let Some(last) = out.last_mut()
+        {
+            let joined_sectors = last.sectors + part.sectors;
+            let joined_segments = last.segments + part.segments;
+            if last.sector + last.sectors == part.sector
+                && joined_sectors <= self.limits.sectors_max
+                && joined_segments <= self.limits.segments_max
+            {
+                last.sectors = joined_sectors;
+                last.segments = joined_segments;
+                return;
+            }
+            let flushes = last.sectors << SECTOR_SHIFT >= PLUG_FLUSH_BYTES;
+            if flushes || self.plugged == PLUG_REQUESTS_MAX {
+                self.plugged = 0;
+            }
+        }
+        out.push(part);
+        self.plugged += 1;
     }
 }

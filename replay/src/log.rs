@@ -61,8 +61,46 @@ pub struct Submission {
     pub index: PageIndex,
     /// Pages.
     pub pages: u64,
-    /// Folios.
+    /// Folios, which follow those of the submission before in [`Submitted::folios`].
     pub folios: u32,
+}
+
+/// What was handed to the filesystem and not yet taken by the driver of the replay.
+#[derive(Debug, Default)]
+pub struct Submitted {
+    /// Runs of pages, in order.
+    pub runs: Vec<Submission>,
+    /// Their folios, in order.
+    pub folios: Vec<Folio>,
+    unsubmitted: u32,
+}
+
+impl Submitted {
+    pub(crate) fn add(&mut self, folio: Folio) {
+        self.folios.push(folio);
+        self.unsubmitted += 1;
+    }
+
+    pub(crate) fn submit(&mut self, file: u32, index: PageIndex, pages: u64) {
+        let folios = std::mem::take(&mut self.unsubmitted);
+        self.runs.push(Submission { file, index, pages, folios });
+    }
+
+    /// Forgets what was taken.
+    pub fn clear(&mut self) {
+        self.runs.clear();
+        self.folios.clear();
+    }
+
+    /// Each run with its folios.
+    pub fn iter(&self) -> impl Iterator<Item = (Submission, &[Folio])> {
+        let mut rest = &self.folios[..];
+        self.runs.iter().map(move |run| {
+            let (own, after) = rest.split_at(run.folios as usize);
+            rest = after;
+            (*run, own)
+        })
+    }
 }
 
 /// Work done under or around the page cache lock (`xa_lock` of the mapping).
@@ -101,7 +139,6 @@ pub struct Log {
     pub cache_lock: CacheLock,
     /// Everything that was decided, when kept.
     pub decisions: Option<Vec<Decision>>,
-    folios_unsubmitted: u32,
 }
 
 impl Log {
@@ -127,14 +164,8 @@ impl Log {
         }
         self.folios_by_order[usize::from(folio.order.0)] += 1;
         self.pages_inserted += folio.pages();
-        self.folios_unsubmitted += 1;
         if let Some(decisions) = &mut self.decisions {
             decisions.push(Decision::Inserted { folio, mark });
         }
-    }
-
-    /// Folios inserted since this was last called.
-    pub(crate) fn take_unsubmitted(&mut self) -> u32 {
-        std::mem::take(&mut self.folios_unsubmitted)
     }
 }

@@ -7,7 +7,7 @@
 use traces::access::{Mapping, Source};
 use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex};
 
-use crate::log::{Decision, Log, Submission};
+use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
 use crate::policy::{Policy, PrevPos};
@@ -64,7 +64,7 @@ pub struct Machine<'a> {
     /// Open files, in the order of the source.
     pub opens: Vec<OpenState>,
     /// Runs of pages handed to the filesystem and not yet taken by the driver.
-    pub submitted: Vec<Submission>,
+    pub submitted: Submitted,
     /// Whether data is there as soon as it is asked for.
     immediate: bool,
 }
@@ -113,7 +113,7 @@ impl<'a> Machine<'a> {
             policy,
             files: files.collect(),
             opens: opens.collect(),
-            submitted: Vec::new(),
+            submitted: Submitted::default(),
             immediate,
         }
     }

@@ -8,7 +8,7 @@
 
 use traces::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex};
 
-use crate::log::{Decision, Log, Submission};
+use crate::log::{Decision, Log, Submitted};
 use crate::page_cache::{Folio, PageCache};
 use crate::policy::Policy;
 
@@ -107,7 +107,7 @@ pub struct Readahead<'a> {
     /// Where decisions are written down.
     pub log: &'a mut Log,
     /// Where runs of pages for the device are put.
-    pub submitted: &'a mut Vec<Submission>,
+    pub submitted: &'a mut Submitted,
     /// Index of the file.
     pub file: u32,
     /// `ractl->_index`: where the next fill begins.
@@ -138,18 +138,16 @@ impl Readahead<'_> {
         let folio = Folio { index: PageIndex(index), order: Order(order as u8) };
         let added = self.cache.insert(folio, mark, self.uptodate).is_ok();
         self.log.insert(folio, mark, added);
+        if added {
+            self.submitted.add(folio);
+        }
         added
     }
 
     /// `read_pages`: sends what was added since `self.index` to the device.
     fn submit(&mut self, end: u64) {
         if end > self.index {
-            self.submitted.push(Submission {
-                file: self.file,
-                index: PageIndex(self.index),
-                pages: end - self.index,
-                folios: self.log.take_unsubmitted(),
-            });
+            self.submitted.submit(self.file, PageIndex(self.index), end - self.index);
             self.index = end;
         }
     }

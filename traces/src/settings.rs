@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::units::{Order, PAGE_SHIFT};
+use crate::units::{Order, PAGE_SHIFT, PAGE_SIZE};
 
 /// Where a value came from; later ones override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,8 +68,10 @@ pub struct Settings {
     pub ra_pages: Setting<u64>,
     /// `bdi->io_pages` and the largest request, from `max_sectors_kb`.
     pub max_sectors_kb: Setting<u64>,
-    /// Most segments (folios that are not physically adjacent) of a request.
+    /// Most segments of a request (`max_segments`): runs of physically contiguous memory.
     pub segments_max: Setting<u64>,
+    /// Largest segment in bytes (`max_segment_size`).
+    pub segment_bytes_max: Setting<u64>,
     /// Smallest folio order of the filesystem's mappings.
     pub order_min: Setting<Order>,
     /// Largest folio order; 0 where the filesystem has no large folios.
@@ -89,6 +91,7 @@ impl Default for Settings {
             ra_pages: Setting::assumed(32),
             max_sectors_kb: Setting::assumed(1280),
             segments_max: Setting::assumed(128),
+            segment_bytes_max: Setting::assumed(1 << 16),
             order_min: Setting::assumed(Order(0)),
             order_max: Setting::assumed(Order(9)),
             memory_pages: Setting::assumed(None),
@@ -126,6 +129,7 @@ pub const KEYS: &[&str] = &[
     "read_ahead_kb",
     "max_sectors_kb",
     "max_segments",
+    "max_segment_size",
     "min_folio_order",
     "max_folio_order",
     "memory",
@@ -166,6 +170,10 @@ impl Settings {
             }
             "max_segments" => {
                 self.segments_max.offer(number("a number, 1 or more")?.max(1), origin);
+            }
+            "max_segment_size" => {
+                let bytes = number("a number of bytes, 4096 or more")?.max(PAGE_SIZE);
+                self.segment_bytes_max.offer(bytes, origin);
             }
             "min_folio_order" => self.order_min.offer(order()?, origin),
             "max_folio_order" => self.order_max.offer(order()?, origin),

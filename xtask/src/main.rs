@@ -35,8 +35,11 @@ fn main() -> anyhow::Result<()> {
             for x in &d { if let Some(c) = rs.get_mut(x) { if *c > 0 { *c -= 1; matched += 1; } } }
         }
         let mut reqs = Vec::new();
-        let lim = replay::block::QueueLimits::new(&source.settings);
-        for s in &m.submitted { let f = &source.files[s.file as usize]; replay::block::requests(*s, f.size_bytes, &replay::block::ExtentMap::new(f.extents.clone()), lim, &mut reqs); }
+        let mut bl = replay::block::BlockLayer::new(replay::block::QueueLimits::new(&source.settings));
+        let maps: Vec<_> = source.files.iter().map(|f| replay::block::ExtentMap::new(f.extents.clone())).collect();
+        let pfns: std::collections::HashMap<_, _> = rec.folios.iter().map(|f| ((f.file, f.page), (f.pfn, f.order))).collect();
+        for (s, folios) in m.submitted.iter() { let f = &source.files[s.file as usize];
+            bl.submit(s, folios, f.size_bytes.div_ceil(4096), &maps[s.file as usize], |a, b| match (pfns.get(&(s.file, a.index)), pfns.get(&(s.file, b.index))) { (Some(x), Some(y)) => x.0 + a.pages() == y.0, _ => false }, &mut reqs); }
         let rr: Vec<_> = rec.reads.iter().filter(|r| r.target.is_some()).map(|r| (r.sector.0, r.sectors)).collect();
         let mr: Vec<_> = reqs.iter().map(|r| (r.sector.0, r.sectors)).collect();
         let rfirst = rr.iter().zip(&mr).position(|(a,b)| a!=b).map(|at| format!("read {at}: {:?} vs {:?}", rr[at], mr[at])).unwrap_or_default();

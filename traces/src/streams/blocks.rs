@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access::{FileExtent, RecordedRead};
 use crate::event::{Device, Event, EventKind, Extent, Rwbs};
@@ -22,6 +22,8 @@ struct Unread {
 pub(super) struct Blocks {
     unread: FxHashMap<u32, Unread>,
     extents: FxHashMap<u32, Vec<FileExtent>>,
+    /// Devices that read folios of files: not always the `s_dev` of the filesystem.
+    devices: FxHashSet<Device>,
     reads: Vec<(Device, RecordedRead)>,
     outstanding: FxHashMap<(Device, Sector), usize>,
     pub(super) metadata_reads: u64,
@@ -84,6 +86,7 @@ impl Blocks {
                 return;
             };
             let take = pages.min(*len);
+            self.devices.insert(extent.device);
             let learned = FileExtent { page: *first, pages: take, sector };
             learn(self.extents.entry(*file).or_default(), learned);
             *first += take;
@@ -132,17 +135,18 @@ impl Blocks {
         self.extents.insert(file, extents);
     }
 
-    /// All data reads with their devices, in the order they were issued.
-    pub(super) fn into_reads(self) -> Vec<(Device, RecordedRead)> {
-        self.reads
+    /// All data reads of the devices that files lie on, in the order they were issued.
+    pub(super) fn into_reads(self) -> Vec<RecordedRead> {
+        let devices = self.devices;
+        let reads = self.reads.into_iter().filter(|(device, _)| devices.contains(device));
+        reads.map(|(_, read)| read).collect()
     }
 }
 
 /// Whether `next` lies where `extent` would go on, so that both are one extent.
 fn continues(extent: &FileExtent, next: &FileExtent) -> bool {
-    let pages = next.page - extent.page;
-    next.page <= extent.page + extent.pages
-        && next.sector == extent.sector + pages * SECTORS_PER_PAGE
+    (extent.page..=extent.page + extent.pages).contains(&next.page)
+        && next.sector == extent.sector + (next.page - extent.page) * SECTORS_PER_PAGE
 }
 
 fn learn(extents: &mut Vec<FileExtent>, learned: FileExtent) {

@@ -1,6 +1,6 @@
 //! The pass over the events.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::blocks::{self, Blocks};
 use super::opens::{self, Raw};
@@ -13,7 +13,7 @@ use crate::access::{
     Source,
 };
 use crate::capture::Capture;
-use crate::event::{Device, Event, EventKind, FileId, RecordedRa};
+use crate::event::{Event, EventKind, FileId, RecordedRa};
 use crate::settings::Settings;
 use crate::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex, Time};
 
@@ -147,9 +147,9 @@ impl<'a> Builder<'a> {
                 let file = self.file(file);
                 self.trigger(seq, event, file, index, req_count, ra, AnchorKind::Async);
             }
-            EventKind::RaOrder { file, index, size, async_size, ra_pages, .. } => {
+            EventKind::RaOrder { file, index, order, size, async_size, ra_pages } => {
                 let file = self.file(file);
-                self.window(event, file, index, (size, async_size), ra_pages);
+                self.window(event, file, index, order, (size, async_size), ra_pages);
             }
             EventKind::RaUnbounded { file, index, nr_to_read, .. } => {
                 let file = self.file(file);
@@ -316,7 +316,6 @@ impl<'a> Builder<'a> {
         let raw = if in_fault {
             self.thread(event).current.map_or(0, |current| current.raw)
         } else {
-            self.seen.request_pages_max = self.seen.request_pages_max.max(req_count);
             let last = PageIndex((index.0 + req_count).max(1) - 1);
             let raw = self.current_read(seq, event, file, index, last);
             self.anchor(seq, event, index, kind);
@@ -332,11 +331,13 @@ impl<'a> Builder<'a> {
         event: &Event,
         file: u32,
         index: PageIndex,
+        order: u32,
         window: (u64, u64),
         ra_pages: u64,
     ) {
         *self.seen.ra_pages.entry(ra_pages).or_default() += 1;
         self.seen.window_pages_max = self.seen.window_pages_max.max(window.0);
+        self.seen.large_windows += u64::from(order >= 2 && window.0 >= 4);
         let thread = self.thread(event);
         thread.covered = Some(Covered { file, first: index.0, end: index.0 + window.0 });
         if let Some(current) = thread.current {
@@ -351,16 +352,16 @@ impl<'a> Builder<'a> {
             covered.file == file && (covered.first..covered.end).contains(&index.0)
         });
         if inside {
-            self.note_random(event, file, index, covered.map_or(0, |c| c.end - c.first));
+            self.note_random(event, index);
             return;
         }
-        self.seen.forced_pages_max = self.seen.forced_pages_max.max(nr_to_read);
+        self.seen.forced(nr_to_read);
         self.blocks.forget_unread(event.pid);
         self.push(seq, event, file, AccessKind::WillNeed { page: index, pages: nr_to_read });
     }
 
-    /// A read with cached history behind it gets a window unless `POSIX_FADV_RANDOM` is set.
-    fn note_random(&mut self, event: &Event, file: u32, index: PageIndex, req_count: u64) {
+    /// A sequential read gets a window unless `POSIX_FADV_RANDOM` is set.
+    fn note_random(&mut self, event: &Event, index: PageIndex) {
         let Some(current) = self.thread(event).current else {
             return;
         };
@@ -369,8 +370,7 @@ impl<'a> Builder<'a> {
             return;
         };
         let sequential = index.0.wrapping_sub(before.prev_pos.cast_unsigned() >> PAGE_SHIFT) <= 1;
-        let history = self.files[file as usize].present.run_before(index.0, before.ra_pages);
-        let window_due = index.0 == 0 || sequential || history > req_count;
+        let window_due = index.0 == 0 || sequential;
         self.raws[current.raw].shows_random |= window_due && before.ra_pages != 0;
     }
 
@@ -426,7 +426,6 @@ impl<'a> Builder<'a> {
         state.pages_max = state.pages_max.max(page.0 + pages);
         state.present.insert(page.0, pages);
         state.ever.insert(page.0, pages);
-        self.seen.folios += 1;
         self.seen.large_folios |= order.0 > 0;
         self.blocks.added(event.pid, file, page, pages);
         let thread = self.thread(event).index;
@@ -463,7 +462,7 @@ impl<'a> Builder<'a> {
         self.drop_foreign_files();
         let recorded = self.take_recorded();
         let mut settings = options.settings.clone();
-        self.seen.apply(&mut settings, &self.raws, &recorded.reads);
+        self.seen.apply(&mut settings, &recorded.reads);
         if let Some(kernel) = &capture.header.kernel {
             settings.kernel.offer(kernel.clone(), crate::settings::Origin::Recorded);
         }
@@ -499,6 +498,7 @@ impl<'a> Builder<'a> {
                 // WILLNEED shows as order-0 readahead; NOREUSE changes nothing here.
                 _ => continue,
             };
+            self.seen.advised_sequential |= kind == AccessKind::AdviseSequential;
             let event = &capture.events[seq as usize];
             debug_assert_eq!(event.pid, pid);
             let raw = self.push(seq, event, file, kind);
@@ -560,15 +560,13 @@ impl<'a> Builder<'a> {
     }
 
     fn take_recorded(&mut self) -> Recorded {
-        let devices: FxHashSet<Device> = self.files.iter().map(|file| file.id.device).collect();
         let extents: Vec<_> =
             (0..self.files.len() as u32).map(|f| self.blocks.extents(f)).collect();
         let blocks = std::mem::take(&mut self.blocks);
         let metadata_reads = blocks.metadata_reads;
         let mut reads: Vec<RecordedRead> = Vec::new();
         let mut foreign_reads = 0;
-        let on_device = blocks.into_reads().into_iter();
-        for (_, mut read) in on_device.filter(|(device, _)| devices.contains(device)) {
+        for mut read in blocks.into_reads() {
             read.target = extents.iter().enumerate().find_map(|(file, extents)| {
                 Some((file as u32, blocks::page_at(extents, read.sector)?))
             });

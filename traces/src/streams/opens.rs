@@ -40,9 +40,12 @@ struct Known {
 pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u64) -> Vec<Open> {
     let mut opens: Vec<Open> = Vec::new();
     let mut known: Vec<Vec<Known>> = sizes.iter().map(|_| Vec::new()).collect();
-    for raw in raws {
+    for at in 0..raws.len() {
+        let raw = &raws[at];
         let of_file = &mut known[raw.file as usize];
+        let mut is_new = false;
         let place = choose(of_file, raw).unwrap_or_else(|| {
+            is_new = true;
             of_file.push(Known {
                 index: opens.len() as u32,
                 descriptor: raw.descriptor,
@@ -61,8 +64,13 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
             of_file.len() - 1
         });
         let open = &mut of_file[place];
-        raw.access.open = open.index;
         remember(open, raw, sizes[raw.file as usize]);
+        let index = open.index;
+        if is_new {
+            claim_silent_reads(&mut raws[..at + 1], index);
+        }
+        let raw = &mut raws[at];
+        raw.access.open = index;
         let entry = &mut opens[open.index as usize];
         entry.random |= raw.shows_random;
         if let Some(before) = raw.before.filter(|before| before.ra_pages != device_ra_pages) {
@@ -70,6 +78,23 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
         }
     }
     opens
+}
+
+/// Reads without a trigger say nothing of their open. Those of the same thread right before the
+/// first one that does, and that shows where they ended, went through the same open.
+fn claim_silent_reads(raws: &mut [Raw], open: u32) {
+    let Some((first, earlier)) = raws.split_last_mut() else { return };
+    let Some(before) = first.before.filter(|before| before.prev_pos >= 0) else { return };
+    let silent = earlier.iter_mut().rev().filter(|raw| {
+        raw.file == first.file && raw.access.thread == first.access.thread
+    });
+    for (distance, raw) in silent.take_while(|raw| raw.before.is_none()).enumerate() {
+        let AccessKind::Read { pos, count } = raw.access.kind else { continue };
+        if distance == 0 && (pos.0 + count).cast_signed() != before.prev_pos {
+            return;
+        }
+        raw.access.open = open;
+    }
 }
 
 fn remember(open: &mut Known, raw: &Raw, size_bytes: Option<u64>) {
@@ -102,8 +127,10 @@ fn choose(known: &[Known], raw: &Raw) -> Option<usize> {
             if fresh {
                 !open.reads && open.window == (0, 0)
             } else {
+                // A state without a window cannot be that of an open that had one.
+                let windowless = (before.size, before.async_size) == (0, 0);
                 open.window == (before.size, before.async_size)
-                    || open.prev_pos == before.prev_pos && open.reads
+                    || !windowless && open.prev_pos == before.prev_pos && open.reads
             }
         };
         let score = |open: &Known| {

@@ -101,7 +101,7 @@ impl Syscalls {
         let descriptor = self.descriptor(pid, args[0]);
         let pos = match pos {
             Some(pos) => pos,
-            None if ByteOffset(descriptor.pos).page() == page => descriptor.pos,
+            None if within(descriptor.pos, count, page) => descriptor.pos,
             None => {
                 descriptor.pos = page.offset().0;
                 descriptor.pos
@@ -109,4 +109,9 @@ impl Syscalls {
         };
         Some(ReadCall { seq, descriptor: descriptor.id, pos: ByteOffset(pos), count })
     }
+}
+
+/// Whether a read of `count` bytes at `pos` covers `page`. A mark it meets may lie well inside.
+fn within(pos: u64, count: u64, page: PageIndex) -> bool {
+    (ByteOffset(pos).page()..=ByteOffset(pos.saturating_add(count)).page()).contains(&page)
 }
