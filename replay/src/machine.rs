@@ -11,7 +11,7 @@ use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
 use crate::policy::{Policy, PrevPos};
-use crate::readahead::{FileLimits, FileRa, Readahead, Trigger};
+use crate::readahead::{FileLimits, FileRa, ForcedFill, Readahead, Trigger};
 
 /// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
 const BATCH_FOLIOS_MAX: u32 = 31;
@@ -265,11 +265,39 @@ impl<'a> Machine<'a> {
 
     /// `POSIX_FADV_WILLNEED`, `MADV_WILLNEED` or `readahead(2)`.
     pub fn will_need(&mut self, open: usize, page: PageIndex, pages: u64) {
+        if let Some(mut fill) = self.begin_will_need(open, page, pages) {
+            self.advance_will_need(open, &mut fill, u64::MAX);
+        }
+    }
+
+    /// Begins [`will_need`](Self::will_need). `None` if the policy has nothing to do.
+    pub(crate) fn begin_will_need(
+        &mut self,
+        open: usize,
+        page: PageIndex,
+        pages: u64,
+    ) -> Option<ForcedFill> {
         self.note_trigger(open, Trigger::Forced, page, pages);
         let policy = self.policy;
         let mut rac = self.readahead(open, page);
         rac.count_forced(pages);
-        policy.force_ra(&mut rac, pages);
+        policy.begin_forced(&mut rac, pages)
+    }
+
+    /// Goes on with a forced readahead up to page `until`. Whether it is done.
+    pub(crate) fn advance_will_need(
+        &mut self,
+        open: usize,
+        fill: &mut ForcedFill,
+        until: u64,
+    ) -> bool {
+        let policy = self.policy;
+        let mut rac = self.readahead(open, PageIndex(0));
+        let done = fill.advance(&mut rac, until);
+        if done {
+            policy.end_forced(&mut rac);
+        }
+        done
     }
 
     /// `POSIX_FADV_NORMAL`.

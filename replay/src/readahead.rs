@@ -123,6 +123,11 @@ impl Readahead<'_> {
         if req_count > ra_pages && io_pages > ra_pages { req_count.min(io_pages) } else { ra_pages }
     }
 
+    /// Most pages of one forced readahead.
+    pub fn forced_pages_max(&self) -> u64 {
+        self.limits.io_pages.max(self.ra.ra_pages)
+    }
+
     /// Rounds a page down to the mapping's smallest folio.
     pub fn align(&self, index: u64) -> u64 {
         index & !(self.limits.order_min.pages() - 1)
@@ -133,23 +138,29 @@ impl Readahead<'_> {
         self.log.decision(Decision::Window { index: self.index, ra: *self.ra });
     }
 
-    /// Puts one folio into the cache and remembers it for the device. `false` on a conflict.
+    /// Puts one folio into the cache. `false` on a conflict.
     fn add(&mut self, index: u64, order: u32, mark: bool) -> bool {
         let folio = Folio { index: PageIndex(index), order: Order(order as u8) };
         let added = self.cache.insert(folio, mark, self.uptodate).is_ok();
         self.log.insert(folio, mark, added);
-        if added {
-            self.submitted.add(folio);
-        }
         added
     }
 
-    /// `read_pages`: sends what was added since `self.index` to the device.
+    /// `read_pages` after large folios: sends what was added since `self.index` to the device.
     fn submit(&mut self, end: u64) {
         if end > self.index {
             self.submitted.submit(self.file, PageIndex(self.index), end - self.index);
             self.index = end;
         }
+    }
+
+    /// `read_pages` after smallest folios.
+    fn submit_order0(&mut self, end: u64) {
+        let order = self.limits.order_min;
+        for index in (self.index..end).step_by(order.pages() as usize) {
+            self.submitted.add(Folio { index: PageIndex(index), order });
+        }
+        self.submit(end);
     }
 
     /// The large-folio loop of `page_cache_ra_order`: naturally aligned folios up to `order` from
@@ -180,6 +191,7 @@ impl Readahead<'_> {
                 conflict = true;
                 break;
             }
+            self.submitted.add(Folio { index: PageIndex(index), order: Order(fit as u8) });
             index += 1 << fit;
         }
         self.submit(index);
@@ -189,26 +201,7 @@ impl Readahead<'_> {
     /// `page_cache_ra_unbounded`: smallest folios for `nr_to_read` pages, skipping what is cached.
     /// Each contiguous run goes to the device on its own.
     pub fn fill_order0(&mut self, nr_to_read: u64, lookahead_size: u64) {
-        let step = self.limits.order_min.pages();
-        let order = u32::from(self.limits.order_min.0);
-        self.log.decision(Decision::Order0 { index: self.index, nr_to_read, lookahead_size });
-        let first = self.align(self.index);
-        let mark = (lookahead_size <= nr_to_read)
-            .then(|| (self.index + nr_to_read - lookahead_size).next_multiple_of(step));
-        let end = self.index + nr_to_read;
-        self.index = first;
-        let mut index = first;
-        while index < end {
-            self.log.cache_lock.lookups += 1;
-            let cached = self.cache.contains(PageIndex(index));
-            if cached || !self.add(index, order, mark == Some(index)) {
-                self.log.cache_lock.found += u64::from(cached);
-                self.submit(index);
-                self.index += step;
-            }
-            index += step;
-        }
-        self.submit(index);
+        Order0Fill::begin(self, nr_to_read, lookahead_size).advance(self, u64::MAX);
     }
 
     /// Adds and reads one smallest folio that holds `self.index`, as the last resort of a read.
@@ -217,13 +210,22 @@ impl Readahead<'_> {
         self.index = self.align(self.index);
         let folio = Folio { index: PageIndex(self.index), order };
         self.add(self.index, u32::from(order.0), false);
-        self.submit(folio.end().0);
+        self.submit_order0(folio.end().0);
         folio
+    }
+
+    /// `force_page_cache_ra`, all at once.
+    pub fn force(&mut self, nr_to_read: u64) {
+        let policy = self.policy;
+        if let Some(mut fill) = policy.begin_forced(self, nr_to_read) {
+            fill.advance(self, u64::MAX);
+            policy.end_forced(self);
+        }
     }
 
     /// Counts a forced call for `nr_to_read` pages before it is made.
     pub fn count_forced(&mut self, nr_to_read: u64) {
-        let pages = nr_to_read.min(self.limits.io_pages.max(self.ra.ra_pages));
+        let pages = nr_to_read.min(self.forced_pages_max());
         let end = self.limits.last_page().map_or(0, |last| last.0 + 1);
         let end = (self.index + pages).min(end).max(self.index);
         let covered = self.cache.contains_all(PageIndex(self.index), PageIndex(end));
@@ -235,31 +237,111 @@ impl Readahead<'_> {
 
     /// `do_page_cache_ra`: [`fill_order0`](Self::fill_order0) clipped to the end of the file.
     pub fn fill_order0_in_file(&mut self, nr_to_read: u64, lookahead_size: u64) {
-        let Some(last) = self.limits.last_page() else {
-            return;
-        };
-        let Some(left) = last.0.checked_sub(self.index) else {
-            return;
-        };
-        if nr_to_read > left {
-            let lookahead_size = if self.policy.rules().mark_at_eof { lookahead_size } else { 0 };
-            self.fill_order0(left + 1, lookahead_size);
-        } else {
-            self.fill_order0(nr_to_read, lookahead_size);
+        if let Some(mut fill) = self.begin_order0_in_file(nr_to_read, lookahead_size) {
+            fill.advance(self, u64::MAX);
         }
     }
 
-    /// `force_page_cache_ra`: reads what was asked for, in 2 MiB chunks of single pages.
-    pub fn fill_forced(&mut self, nr_to_read: u64) {
-        const CHUNK_PAGES: u64 = (2 << 20) >> PAGE_SHIFT;
-        let mut left = nr_to_read.min(self.limits.io_pages.max(self.ra.ra_pages));
-        while left > 0 {
-            let chunk = left.min(CHUNK_PAGES);
-            let next = self.index + chunk;
-            self.fill_order0_in_file(chunk, 0);
-            self.index = next;
-            left -= chunk;
+    fn begin_order0_in_file(
+        &mut self,
+        nr_to_read: u64,
+        lookahead_size: u64,
+    ) -> Option<Order0Fill> {
+        let left = self.limits.last_page()?.0.checked_sub(self.index)?;
+        if nr_to_read > left {
+            let marks = self.policy.rules().mark_at_eof;
+            let lookahead_size = if marks { lookahead_size } else { 0 };
+            return Some(Order0Fill::begin(self, left + 1, lookahead_size));
         }
+        Some(Order0Fill::begin(self, nr_to_read, lookahead_size))
+    }
+}
+
+/// A run of the order-0 path that can stop between pages, so that a replay in trace order can let
+/// threads interleave.
+#[derive(Clone, Copy, Debug)]
+struct Order0Fill {
+    /// First page not yet sent to the device (`ractl->_index`).
+    unsent: u64,
+    /// Next page to look at.
+    index: u64,
+    end: u64,
+    mark: Option<u64>,
+}
+
+impl Order0Fill {
+    fn begin(rac: &mut Readahead<'_>, nr_to_read: u64, lookahead_size: u64) -> Self {
+        let step = rac.limits.order_min.pages();
+        rac.log.decision(Decision::Order0 { index: rac.index, nr_to_read, lookahead_size });
+        let mark = (lookahead_size <= nr_to_read)
+            .then(|| (rac.index + nr_to_read - lookahead_size).next_multiple_of(step));
+        let first = rac.align(rac.index);
+        Self { unsent: first, index: first, end: rac.index + nr_to_read, mark }
+    }
+
+    /// Fills pages before `until`. Whether the run is done.
+    fn advance(&mut self, rac: &mut Readahead<'_>, until: u64) -> bool {
+        let step = rac.limits.order_min.pages();
+        let order = u32::from(rac.limits.order_min.0);
+        rac.index = self.unsent;
+        while self.index < self.end.min(until) {
+            rac.log.cache_lock.lookups += 1;
+            let cached = rac.cache.contains(PageIndex(self.index));
+            rac.log.cache_lock.found += u64::from(cached);
+            if cached || !rac.add(self.index, order, self.mark == Some(self.index)) {
+                rac.submit_order0(self.index);
+                rac.index += step;
+            }
+            self.index += step;
+        }
+        let done = self.index >= self.end;
+        if done {
+            rac.submit_order0(self.index);
+        }
+        self.unsent = rac.index;
+        done
+    }
+}
+
+/// A forced readahead (`force_page_cache_ra`) under way: 2 MiB chunks of single pages.
+#[derive(Clone, Copy, Debug)]
+pub struct ForcedFill {
+    /// First page of the next chunk.
+    next: u64,
+    left: u64,
+    chunk: Option<Order0Fill>,
+}
+
+impl ForcedFill {
+    /// From `rac.index` on, `nr_to_read` pages at most.
+    pub fn new(rac: &Readahead<'_>, nr_to_read: u64) -> Self {
+        Self { next: rac.index, left: nr_to_read.min(rac.forced_pages_max()), chunk: None }
+    }
+
+    /// Fills pages before `until`. Whether everything is done.
+    pub fn advance(&mut self, rac: &mut Readahead<'_>, until: u64) -> bool {
+        const CHUNK_PAGES: u64 = (2 << 20) >> PAGE_SHIFT;
+        loop {
+            if let Some(mut chunk) = self.chunk.take()
+                && !chunk.advance(rac, until)
+            {
+                self.chunk = Some(chunk);
+                return false;
+            }
+            if self.left == 0 {
+                return true;
+            }
+            let pages = self.left.min(CHUNK_PAGES);
+            rac.index = self.next;
+            self.chunk = rac.begin_order0_in_file(pages, 0);
+            self.next += pages;
+            self.left -= pages;
+        }
+    }
+
+    /// The page after the last one this readahead looks at.
+    pub fn end(&self) -> u64 {
+        self.next + self.left
     }
 }
 

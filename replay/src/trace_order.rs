@@ -6,12 +6,13 @@
 //! they did on the machine. Without anchors each access runs to its end where
 //! it began, which is the same for one thread.
 
-use traces::access::{Access, AccessKind, Anchor, AnchorKind, Source};
+use traces::access::{Access, AccessKind, Anchor, AnchorKind, RecordedFolio, Source};
 use traces::units::{ByteOffset, PageIndex};
 
 use crate::fault::FaultResult;
 use crate::machine::{Batch, Machine};
 use crate::page_cache::{Folio, Stop};
+use crate::readahead::ForcedFill;
 
 /// A read that has begun and not returned.
 #[derive(Clone, Copy)]
@@ -25,17 +26,37 @@ struct Reading {
     readable: ByteOffset,
 }
 
+/// What a thread is in the middle of.
+#[derive(Clone, Copy)]
+enum Running {
+    Read(Reading),
+    Forced { open: usize, fill: ForcedFill },
+}
+
 /// Replays every access of `source` on an immediate machine.
 pub fn replay(machine: &mut Machine<'_>, source: &Source) {
-    let mut replay = TraceOrder { machine, reading: vec![None; source.threads.len()] };
+    let mut replay = TraceOrder { machine, running: vec![None; source.threads.len()] };
+    let folios = source.recorded.as_ref().map_or(&[][..], |recorded| &recorded.folios);
+    // Single insertions matter only where several threads force the same pages.
+    let mut folios = if source.threads.len() > 1 { folios } else { &[] }.iter().peekable();
     let mut anchors = source.anchors.iter().peekable();
-    for access in &source.accesses {
-        while let Some(anchor) = anchors.next_if(|anchor| anchor.seq < access.seq) {
-            replay.anchor(anchor);
+    let accesses = source.accesses.iter().map(Some).chain([None]);
+    for access in accesses {
+        let until = access.map_or(u64::MAX, |access| access.seq);
+        loop {
+            let anchor = anchors.peek().map_or(u64::MAX, |anchor| anchor.seq);
+            let folio = folios.peek().map_or(u64::MAX, |folio| folio.seq);
+            if anchor.min(folio) >= until {
+                break;
+            }
+            if anchor < folio {
+                anchors.next().into_iter().for_each(|anchor| replay.anchor(anchor));
+            } else {
+                folios.next().into_iter().for_each(|folio| replay.inserted(folio));
+            }
         }
-        replay.access(access);
+        access.into_iter().for_each(|access| replay.access(access));
     }
-    anchors.for_each(|anchor| replay.anchor(anchor));
     for thread in 0..source.threads.len() {
         replay.finish(thread);
     }
@@ -43,27 +64,55 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
 
 struct TraceOrder<'m, 'p> {
     machine: &'m mut Machine<'p>,
-    reading: Vec<Option<Reading>>,
+    running: Vec<Option<Running>>,
 }
 
 impl TraceOrder<'_, '_> {
     fn access(&mut self, access: &Access) {
-        self.finish(access.thread as usize);
-        if let AccessKind::Read { pos, count } = access.kind {
-            let open = access.open as usize;
-            let end = ByteOffset(pos.0.saturating_add(count));
-            let size_bytes = self.machine.file_of(open).limits.size_bytes;
-            let readable = end.min(ByteOffset(size_bytes));
-            let reading = Reading { open, start: pos, pos, end, readable };
-            self.reading[access.thread as usize] = Some(reading);
-        } else {
-            execute(self.machine, access);
+        let thread = access.thread as usize;
+        let open = access.open as usize;
+        self.finish(thread);
+        match access.kind {
+            AccessKind::Read { pos, count } => {
+                let end = ByteOffset(pos.0.saturating_add(count));
+                let size_bytes = self.machine.file_of(open).limits.size_bytes;
+                let readable = end.min(ByteOffset(size_bytes));
+                let reading = Reading { open, start: pos, pos, end, readable };
+                self.running[thread] = Some(Running::Read(reading));
+            }
+            AccessKind::WillNeed { page, pages } => {
+                if let Some(fill) = self.machine.begin_will_need(open, page, pages) {
+                    self.force_until(thread, open, fill, page.0);
+                }
+            }
+            _ => execute(self.machine, access),
         }
+    }
+
+    /// A folio was inserted by a thread: its forced readahead has come to that page.
+    fn inserted(&mut self, folio: &RecordedFolio) {
+        let thread = folio.thread as usize;
+        if let Some(Running::Forced { open, fill }) = self.running[thread] {
+            self.force_until(thread, open, fill, folio.page.0 + 1);
+        }
+    }
+
+    /// Runs a forced readahead up to page `until`, and to its end where nothing is left to insert.
+    fn force_until(&mut self, thread: usize, open: usize, mut fill: ForcedFill, until: u64) {
+        let cache = &self.machine.file_of(open).cache;
+        let covered = cache.contains_all(PageIndex(until), PageIndex(fill.end()));
+        let until = if covered { u64::MAX } else { until };
+        let done = self.machine.advance_will_need(open, &mut fill, until);
+        self.running[thread] = (!done).then_some(Running::Forced { open, fill });
     }
 
     /// Runs a thread's read up to a recorded point.
     fn anchor(&mut self, anchor: &Anchor) {
-        let Some(mut reading) = self.reading[anchor.thread as usize].take() else { return };
+        let thread = anchor.thread as usize;
+        let Some(Running::Read(mut reading)) = self.running[thread] else {
+            return self.finish(thread);
+        };
+        self.running[thread] = None;
         self.run_until(&mut reading, anchor.page);
         let last = self.machine.request_end(reading.open, reading.end);
         if anchor.page < last && reading.pos.page() <= anchor.page {
@@ -80,7 +129,7 @@ impl TraceOrder<'_, '_> {
             self.run_until(&mut reading, last);
             self.return_read(reading);
         } else {
-            self.reading[anchor.thread as usize] = Some(reading);
+            self.running[thread] = Some(Running::Read(reading));
         }
     }
 
@@ -112,9 +161,15 @@ impl TraceOrder<'_, '_> {
     }
 
     fn finish(&mut self, thread: usize) {
-        if let Some(mut reading) = self.reading[thread].take() {
-            self.run_until(&mut reading, PageIndex(u64::MAX));
-            self.return_read(reading);
+        match self.running[thread].take() {
+            Some(Running::Read(mut reading)) => {
+                self.run_until(&mut reading, PageIndex(u64::MAX));
+                self.return_read(reading);
+            }
+            Some(Running::Forced { open, mut fill }) => {
+                self.machine.advance_will_need(open, &mut fill, u64::MAX);
+            }
+            None => {}
         }
     }
 

@@ -7,7 +7,7 @@
 //! fadvise_willneed 0 8388608
 //! ```
 //!
-//! `OP POS COUNT [thread=N]`, positions and counts in bytes. Operations: `read` and `pread` (a
+//! `OP POS COUNT [thread=N] [eof]`, positions and counts in bytes; `eof` says that it got nothing. Operations: `read` and `pread` (a
 //! buffered read at a position), `touch` (a byte of a mapping), `fadvise_normal`, `fadvise_seq`,
 //! `fadvise_rand`, `fadvise_willneed`, `fadvise_dontneed`, `readahead`. Empty lines and lines that
 //! begin with `#` are skipped. All threads share one open file.
@@ -74,7 +74,7 @@ fn parse_line(line: &str) -> Result<(AccessKind, u32), &'static str> {
     let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).ok_or(SHAPE);
     let (pos, count) = (ByteOffset(number()?), number()?);
     let end = pos.0.checked_add(count).ok_or("position and count exceed 64 bits")?;
-    let thread = match words.next().map(|word| word.strip_prefix("thread=")) {
+    let thread = match words.find(|word| *word != "eof").map(|word| word.strip_prefix("thread=")) {
         None => 0,
         Some(thread) => thread
             .and_then(|thread| thread.parse().ok())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::mainline::{advance_window, begin_window, clamp_order, fill_clamped};
 use super::{Entry, Make, Policy, Rules, stacked_name};
 use crate::page_cache::Folio;
-use crate::readahead::Readahead;
+use crate::readahead::{ForcedFill, Readahead};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "align-async-window-v2",
@@ -61,8 +61,12 @@ impl Policy for AlignAsyncWindow {
         self.base.ra_order(rac, order);
     }
 
-    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
-        self.base.force_ra(rac, nr_to_read);
+    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+        self.base.begin_forced(rac, nr_to_read)
+    }
+
+    fn end_forced(&self, rac: &mut Readahead<'_>) {
+        self.base.end_forced(rac);
     }
 }
 

@@ -51,7 +51,7 @@ impl Policy for Mainline {
             return sync_window(self.rules, rac, req_count);
         }
         let req_count = if rac.ra.ra_pages == 0 { 1 } else { req_count };
-        rac.policy.force_ra(rac, req_count);
+        rac.force(req_count);
     }
 
     fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::page_cache::Folio;
-use crate::readahead::Readahead;
+use crate::readahead::{ForcedFill, Readahead};
 use crate::xarray::NoHole;
 
 mod align_async_window;
@@ -45,10 +45,14 @@ pub trait Policy: Send + Sync {
     /// of the readahead state since.
     fn ra_order(&self, rac: &mut Readahead<'_>, order: u32);
 
-    /// `force_page_cache_ra`: reads `nr_to_read` pages from `rac.index` on.
-    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
-        rac.fill_forced(nr_to_read);
+    /// The beginning of `force_page_cache_ra` for `nr_to_read` pages from `rac.index` on. `None` if
+    /// there is nothing to do.
+    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+        Some(ForcedFill::new(rac, nr_to_read))
     }
+
+    /// The end of a forced readahead that was begun.
+    fn end_forced(&self, _rac: &mut Readahead<'_>) {}
 }
 
 /// When `prev_pos` of the open file is written.

@@ -18,7 +18,7 @@ pub(super) enum Expected {
 pub(super) fn sync_ra(rac: &mut Readahead<'_>, expected: Expected, req_count: u64) {
     if rac.ra.random || rac.ra.ra_pages == 0 {
         let req_count = if rac.ra.ra_pages == 0 { 1 } else { req_count };
-        return rac.policy.force_ra(rac, req_count);
+        return rac.force(req_count);
     }
     ondemand(rac, expected, None, req_count);
 }

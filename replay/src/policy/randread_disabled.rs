@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Entry, Make, Policy, Rules, stacked_name};
 use crate::page_cache::Folio;
-use crate::readahead::Readahead;
+use crate::readahead::{ForcedFill, Readahead};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "randread-readahead-disabled",
@@ -38,7 +38,7 @@ impl Policy for RandreadDisabled {
 
     fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
         if rac.ra.ra_pages == 0 {
-            rac.policy.force_ra(rac, req_count);
+            rac.force(req_count);
         } else {
             self.base.sync_ra(rac, req_count);
         }
@@ -52,7 +52,11 @@ impl Policy for RandreadDisabled {
         self.base.ra_order(rac, order);
     }
 
-    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
-        self.base.force_ra(rac, nr_to_read);
+    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+        self.base.begin_forced(rac, nr_to_read)
+    }
+
+    fn end_forced(&self, rac: &mut Readahead<'_>) {
+        self.base.end_forced(rac);
     }
 }

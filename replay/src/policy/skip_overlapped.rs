@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Entry, Make, Policy, Rules, stacked_name};
 use crate::log::Decision;
 use crate::page_cache::Folio;
-use crate::readahead::Readahead;
+use crate::readahead::{ForcedFill, Readahead};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "skip-fully-overlapped",
@@ -50,19 +50,21 @@ impl Policy for SkipOverlapped {
         self.base.ra_order(rac, order);
     }
 
-    fn force_ra(&self, rac: &mut Readahead<'_>, nr_to_read: u64) {
-        let limit = rac.limits.io_pages.max(rac.ra.ra_pages);
-        let nr_to_read = nr_to_read.min(limit);
-        let index = rac.index;
-        let published = rac.ra.start..=rac.ra.start + rac.ra.size;
-        if published.contains(&index) && published.contains(&(index + nr_to_read)) {
+    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+        let nr_to_read = nr_to_read.min(rac.forced_pages_max());
+        let (index, end) = (rac.index, rac.index + nr_to_read);
+        if rac.ra.start <= index && end <= rac.ra.start + rac.ra.size {
             rac.log.cache_lock.forced_skipped += 1;
             rac.log.decision(Decision::Skipped { index, nr_to_read });
-            return;
+            return None;
         }
         rac.ra.start = index;
         rac.ra.size = nr_to_read;
-        self.base.force_ra(rac, nr_to_read);
+        self.base.begin_forced(rac, nr_to_read)
+    }
+
+    fn end_forced(&self, rac: &mut Readahead<'_>) {
+        self.base.end_forced(rac);
         rac.ra.start = 0;
         rac.ra.size = 0;
     }
