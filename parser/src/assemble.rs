@@ -37,11 +37,7 @@ impl<'s> Assembler<'s> {
     pub(crate) fn new(format: &str, sink: &'s mut dyn Sink) -> Self {
         let mut capture = Capture::default();
         format.clone_into(&mut capture.header.format);
-        Self {
-            sink,
-            capture,
-            latest: Time(0),
-        }
+        Self { sink, capture, latest: Time(0) }
     }
 
     /// Passes `events` on, counting those earlier than one before.
@@ -105,9 +101,6 @@ impl Collector {
         if !self.events.is_sorted_by_key(|event| event.time) {
             self.events.sort_by_key(|event| event.time);
         }
-        Capture {
-            events: self.events,
-            ..capture
-        }
+        Capture { events: self.events, ..capture }
     }
 }

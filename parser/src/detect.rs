@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, ftrace, text};
+use crate::{Error, blk, ftrace, perf, text};
 
 /// Bytes a recogniser may look at.
 const HEAD_BYTES: usize = 64 << 10;
@@ -18,11 +18,24 @@ pub(crate) struct Format {
 }
 
 /// Every format, the most particular first.
-const FORMATS: &[Format] = &[Format {
-    name: "ftrace text",
-    recognise: ftrace::recognise,
-    read: |input, assembler| text::read(&ftrace::Ftrace, input, assembler),
-}];
+const FORMATS: &[Format] = &[
+    Format { name: "blktrace", recognise: blk::binary::recognise, read: blk::binary::read },
+    Format {
+        name: "blkparse text",
+        recognise: blk::text::recognise,
+        read: |input, assembler| text::read(&blk::text::Blkparse, input, assembler),
+    },
+    Format {
+        name: "ftrace text",
+        recognise: ftrace::recognise,
+        read: |input, assembler| text::read(&ftrace::Ftrace, input, assembler),
+    },
+    Format {
+        name: "perf script text",
+        recognise: perf::recognise,
+        read: |input, assembler| text::read(&perf::Perf, input, assembler),
+    },
+];
 
 /// Names of all formats, for error messages.
 fn expected() -> String {
@@ -47,16 +60,9 @@ pub(crate) fn detect(input: &mut Input<'_>) -> Result<&'static Format, Error> {
         });
     }
     if found.bytes == 0 {
-        return Err(Error::Empty {
-            name,
-            expected: expected(),
-        });
+        return Err(Error::Empty { name, expected: expected() });
     }
-    Err(Error::NotACapture {
-        name,
-        expected: expected(),
-        found: found.text,
-    })
+    Err(Error::NotACapture { name, expected: expected(), found: found.text })
 }
 
 /// What stands at the start of an input that is no capture.
@@ -71,15 +77,11 @@ fn describe(head: &[u8]) -> Found {
     if let Some(at) = head.iter().position(is_binary) {
         let near = &head[at..head.len().min(at + 8)];
         let hex: Vec<_> = near.iter().map(|b| format!("{b:02x}")).collect();
-        return Found {
-            bytes,
-            text: format!("binary data at byte {at}: {}", hex.join(" ")),
-        };
+        return Found { bytes, text: format!("binary data at byte {at}: {}", hex.join(" ")) };
     }
     let lines = head.split(|&b| b == b'\n').enumerate();
-    let first = lines
-        .map(|(i, line)| (i + 1, line))
-        .find(|(_, line)| !line.trim_ascii().is_empty());
+    let first =
+        lines.map(|(i, line)| (i + 1, line)).find(|(_, line)| !line.trim_ascii().is_empty());
     let text = match first {
         Some((number, line)) => format!("line {number}: {}", text::excerpt(line)),
         None => "only blank lines".to_owned(),

@@ -9,6 +9,9 @@ use crate::Error;
 /// How deep compressed data may be nested before it is taken as it is.
 const NESTING_MAX: usize = 3;
 
+/// Bytes read ahead at a time.
+const AHEAD_BYTES: usize = 64 << 10;
+
 /// Any reader.
 type BoxRead<'r> = Box<dyn Read + 'r>;
 
@@ -68,10 +71,7 @@ impl<'r> Input<'r> {
                 break;
             };
             let opened = (found.open)(Box::new(input));
-            let reader = opened.map_err(|source| Error::Io {
-                name: name.to_owned(),
-                source,
-            })?;
+            let reader = opened.map_err(|source| Error::Io { name: name.to_owned(), source })?;
             input = Self::plain(reader, name, found.name);
         }
         Ok(input)
@@ -101,20 +101,34 @@ impl<'r> Input<'r> {
 
     /// The next bytes, without consuming them: `wanted`, or fewer at the end of the input.
     pub(crate) fn peek(&mut self, wanted: usize) -> Result<&[u8], Error> {
-        let have = self.ahead.len() - self.ahead_pos;
-        if have < wanted {
-            self.ahead.drain(..self.ahead_pos);
-            self.ahead_pos = 0;
-            let mut filled = self.ahead.len();
-            self.ahead.resize(wanted, 0);
-            let mut ahead = std::mem::take(&mut self.ahead);
-            let outcome = self.fill(&mut ahead, &mut filled);
-            ahead.truncate(filled);
-            self.ahead = ahead;
-            outcome?;
-        }
+        self.look_ahead(wanted)?;
         let end = self.ahead.len().min(self.ahead_pos + wanted);
         Ok(&self.ahead[self.ahead_pos..end])
+    }
+
+    /// Consumes the next bytes: `wanted`, or fewer at the end of the input.
+    pub(crate) fn take(&mut self, wanted: usize) -> Result<&[u8], Error> {
+        self.look_ahead(wanted)?;
+        let start = self.ahead_pos;
+        self.ahead_pos = self.ahead.len().min(start + wanted);
+        self.offset += (self.ahead_pos - start) as u64;
+        Ok(&self.ahead[start..self.ahead_pos])
+    }
+
+    /// Reads ahead until `wanted` bytes are there or the input ends.
+    fn look_ahead(&mut self, wanted: usize) -> Result<(), Error> {
+        if self.ahead.len() - self.ahead_pos >= wanted {
+            return Ok(());
+        }
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.drain(..self.ahead_pos);
+        self.ahead_pos = 0;
+        let mut filled = ahead.len();
+        ahead.resize(wanted.max(AHEAD_BYTES), 0);
+        let outcome = self.fill(&mut ahead, &mut filled);
+        ahead.truncate(filled);
+        self.ahead = ahead;
+        outcome
     }
 
     /// Reads until `buffer` is full or the input ends; returns the number of bytes read.
@@ -143,19 +157,13 @@ impl<'r> Input<'r> {
     /// Tells an error of the decoder, which is damage, from one of the system, which is fatal.
     fn judge(&self, source: io::Error) -> Result<Damage, Error> {
         if self.compression.is_empty() || source.raw_os_error().is_some() {
-            return Err(Error::Io {
-                name: self.name.clone(),
-                source,
-            });
+            return Err(Error::Io { name: self.name.clone(), source });
         }
         let reason = match source.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => source.to_string(),
         };
-        Ok(Damage {
-            compression: self.compression,
-            reason,
-        })
+        Ok(Damage { compression: self.compression, reason })
     }
 }
 

@@ -17,11 +17,15 @@
 //! whichever format it came in.
 
 mod assemble;
+mod blk;
+mod bytes;
 mod detect;
+mod directory;
 mod error;
 mod events;
 mod ftrace;
 mod input;
+mod perf;
 mod text;
 
 use std::fs::File;
@@ -36,14 +40,13 @@ pub use error::Error;
 use assemble::{Assembler, Collector};
 use input::Input;
 
-/// Reads the capture at `path` into memory.
+/// Reads the capture at `path` into memory, its events in time order.
+///
+/// A directory is one capture in per-CPU files, such as blktrace writes.
 pub fn read_path(path: &Path) -> Result<Capture, Error> {
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| Error::Io {
-        name: name.clone(),
-        source,
-    })?;
-    read(file, &name)
+    let mut collector = Collector::default();
+    let capture = stream_path(path, &mut collector)?;
+    Ok(collector.finish(capture))
 }
 
 /// Reads a capture into memory, its events in time order. `name` is what errors call it.
@@ -62,4 +65,18 @@ pub fn stream(reader: impl Read, name: &str, sink: &mut dyn Sink) -> Result<Capt
     let mut assembler = Assembler::new(format.name, sink);
     (format.read)(&mut input, &mut assembler)?;
     Ok(assembler.finish())
+}
+
+/// Reads the capture at `path`, which may be a directory, as [`stream`] does.
+pub fn stream_path(path: &Path, sink: &mut dyn Sink) -> Result<Capture, Error> {
+    if path.is_dir() {
+        let mut assembler = Assembler::new("", sink);
+        directory::read(path, &mut assembler)?;
+        return Ok(assembler.finish());
+    }
+    let name = path.display().to_string();
+    match File::open(path) {
+        Ok(file) => stream(file, &name, sink),
+        Err(source) => Err(Error::Io { name, source }),
+    }
 }

@@ -3,12 +3,13 @@
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till};
 use nom::character::complete::{char, i64 as dec_i64};
-use nom::combinator::{map_opt, opt, verify};
+use nom::combinator::{map_opt, opt};
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
 use traces::event::{EventKind, FileId};
 use traces::units::{ByteOffset, Order, PageIndex};
 
+use super::raw::buffered_read;
 use crate::text::scan::{Scan, device, hex, number};
 
 /// `KEY VALUE` or `KEY=VALUE` with one space in front: both appear, and within one event changed
@@ -65,45 +66,16 @@ fn folio(i: &[u8]) -> Scan<'_, Folio> {
         Some(i) => order(i)?,
         None => (i, Order(0)),
     };
-    Ok((
-        i,
-        Folio {
-            file,
-            index,
-            order,
-            pfn,
-        },
-    ))
+    Ok((i, Folio { file, index, order, pfn }))
 }
 
 pub(super) fn add_to_page_cache(i: &[u8]) -> Scan<'_, EventKind> {
-    let (
-        i,
-        Folio {
-            file,
-            index,
-            order,
-            pfn,
-        },
-    ) = folio(i)?;
-    Ok((
-        i,
-        EventKind::AddToPageCache {
-            file,
-            index,
-            order,
-            pfn,
-        },
-    ))
+    let (i, Folio { file, index, order, pfn }) = folio(i)?;
+    Ok((i, EventKind::AddToPageCache { file, index, order, pfn }))
 }
 
 pub(super) fn delete_from_page_cache(i: &[u8]) -> Scan<'_, EventKind> {
-    let (
-        i,
-        Folio {
-            file, index, order, ..
-        },
-    ) = folio(i)?;
+    let (i, Folio { file, index, order, .. }) = folio(i)?;
     Ok((i, EventKind::DeleteFromPageCache { file, index, order }))
 }
 
@@ -139,22 +111,7 @@ pub(super) fn fault(i: &[u8]) -> Scan<'_, EventKind> {
 pub(super) fn xfs_buffered_read(i: &[u8]) -> Scan<'_, EventKind> {
     let (i, file) = file(i)?;
     let (i, size_bytes) = alt((field("disize", number), field("size", number))).parse(i)?;
-    let pos = alt((field("pos", number), field("offset", number)));
-    let (i, pos) = verify(pos, |&pos| i64::try_from(pos).is_ok()).parse(i)?;
-    let (i, count) = alt((field("bytecount", number), field("count", number))).parse(i)?;
-    // Old kernels print a negative errno here when the request was refused: nothing was asked for.
-    let count = if i64::try_from(count).is_ok() {
-        count
-    } else {
-        0
-    };
-    Ok((
-        i,
-        EventKind::BufferedRead {
-            file,
-            size_bytes,
-            pos: ByteOffset(pos),
-            count,
-        },
-    ))
+    let (i, pos) = alt((field("pos", number), field("offset", number))).parse(i)?;
+    let count = alt((field("bytecount", number), field("count", number)));
+    map_opt(count, |count| buffered_read(file, size_bytes, pos, count)).parse(i)
 }

@@ -2,6 +2,7 @@
 
 mod block;
 mod filemap;
+mod raw;
 mod readahead;
 mod syscall;
 
@@ -9,6 +10,8 @@ use traces::event::EventKind;
 
 use crate::text::scan::Scan;
 
+pub(crate) use block::rwbs;
+pub(crate) use raw::bio_split;
 pub(crate) use syscall::{enter as syscall_enter, exit as syscall_exit};
 
 /// What became of an event.
@@ -22,9 +25,31 @@ pub(crate) enum Decoded {
     BadFields,
 }
 
+impl Decoded {
+    /// What reading an event's fields came to.
+    fn fields(kind: Option<EventKind>) -> Self {
+        kind.map_or(Self::BadFields, Self::Event)
+    }
+}
+
 /// Decodes the text behind an event's name.
 pub(crate) fn decode(name: &[u8], fields: &[u8]) -> Decoded {
-    let parse: fn(&[u8]) -> Scan<'_, EventKind> = match name {
+    let Some(parse) = text_parser(name) else {
+        return syscall::decode(name, fields);
+    };
+    match (parse(fields), raw::shape(name)) {
+        (Ok((_, kind)), _) => Decoded::Event(kind),
+        (Err(_), Some(shape)) => Decoded::fields(raw::from_pairs(shape, fields)),
+        (Err(_), None) => Decoded::BadFields,
+    }
+}
+
+/// Reads the text of one event.
+type TextParser = fn(&[u8]) -> Scan<'_, EventKind>;
+
+/// The parser of an event's text, if the event is in the model.
+fn text_parser(name: &[u8]) -> Option<TextParser> {
+    let parse: TextParser = match name {
         b"mm_filemap_add_to_page_cache" => filemap::add_to_page_cache,
         b"mm_filemap_delete_from_page_cache" => filemap::delete_from_page_cache,
         b"mm_filemap_get_pages" => filemap::get_pages,
@@ -41,10 +66,7 @@ pub(crate) fn decode(name: &[u8], fields: &[u8]) -> Decoded {
         b"block_unplug" => block::unplug,
         b"block_rq_issue" => block::rq_issue,
         b"block_rq_complete" => block::rq_complete,
-        _ => return syscall::decode(name, fields),
+        _ => return None,
     };
-    match parse(fields) {
-        Ok((_, kind)) => Decoded::Event(kind),
-        Err(_) => Decoded::BadFields,
-    }
+    Some(parse)
 }

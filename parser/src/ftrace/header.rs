@@ -7,6 +7,7 @@ use nom::combinator::opt;
 use nom::{Parser, branch::alt};
 use traces::capture::LossKind;
 
+use super::latency;
 use crate::text::scan::{Scan, spaces};
 use crate::text::{Note, Part};
 
@@ -23,10 +24,7 @@ pub(super) enum LostMark {
 /// follows on the same line.
 pub(super) fn lost_mark(line: &[u8]) -> Option<(LostMark, &[u8])> {
     let line = line.trim_ascii_start();
-    line.starts_with(b"CPU:")
-        .then(|| mark(line).ok())
-        .flatten()
-        .map(|(rest, mark)| (mark, rest))
+    line.starts_with(b"CPU:").then(|| mark(line).ok()).flatten().map(|(rest, mark)| (mark, rest))
 }
 
 fn mark(i: &[u8]) -> Scan<'_, LostMark> {
@@ -50,17 +48,14 @@ fn start(i: &[u8]) -> Scan<'_, LostMark> {
 }
 
 /// Takes what a `#` line says; most are legends for people.
-pub(super) fn comment<'a>(line: &'a [u8], part: &mut Part<'a>) {
+pub(crate) fn comment<'a>(line: &'a [u8], part: &mut Part<'a>) {
     if let Some(tracer) = line.strip_prefix(b"# tracer: ") {
         part.note(Note::Tracer(tracer.trim_ascii()));
-    } else if let Ok((
-        _,
-        Entries {
-            held,
-            written,
-            cpus,
-        },
-    )) = entries(line)
+    } else if let Ok((_, (tracer, kernel))) = latency::title(line) {
+        part.note(Note::Tracer(tracer));
+        part.note(Note::Kernel(kernel));
+    } else if let Ok((_, Entries { held, written, cpus })) =
+        alt((entries, latency::entries)).parse(line)
     {
         part.note(Note::Cpus(cpus));
         if let Some(missing) = written.checked_sub(held).filter(|&missing| missing > 0) {
@@ -69,10 +64,14 @@ pub(super) fn comment<'a>(line: &'a [u8], part: &mut Part<'a>) {
     }
 }
 
-struct Entries {
-    held: u64,
-    written: u64,
-    cpus: u32,
+/// How full the trace buffer was.
+pub(super) struct Entries {
+    /// Entries in the buffer.
+    pub(super) held: u64,
+    /// Entries written to it.
+    pub(super) written: u64,
+    /// CPUs of the machine.
+    pub(super) cpus: u32,
 }
 
 /// `# entries-in-buffer/entries-written: 89484/912978   #P:2`.
@@ -80,14 +79,7 @@ fn entries(i: &[u8]) -> Scan<'_, Entries> {
     let (i, _) = (tag("# entries-in-buffer/entries-written:"), spaces).parse(i)?;
     let (i, (held, _, written)) = (dec_u64, char('/'), dec_u64).parse(i)?;
     let (i, (_, _, cpus)) = (spaces, tag("#P:"), dec_u32).parse(i)?;
-    Ok((
-        i,
-        Entries {
-            held,
-            written,
-            cpus,
-        },
-    ))
+    Ok((i, Entries { held, written, cpus }))
 }
 
 /// Whether the line belongs to the head of a `trace-cmd report`: `version = 6`, `cpus=6`,

@@ -5,32 +5,26 @@
 //! them stand comment lines, and marks where the tracer lost events.
 
 mod header;
+mod latency;
 mod prefix;
 
 use memchr::{memchr, memmem};
 use traces::capture::LossKind;
 
+use crate::blk;
 use crate::events::{self, Decoded};
-use crate::text::{Dialect, Part};
+use crate::text::{Dialect, Part, Prefix, any_line_is_event};
 use header::LostMark;
 
-/// Lines looked at to recognise the format.
-const RECOGNISE_LINES: usize = 512;
+pub(crate) use header::comment;
 
 /// The line format described in the [module](self).
 pub(crate) struct Ftrace;
 
 /// Whether any of the first lines is a tracefs header or an event.
 pub(crate) fn recognise(head: &[u8]) -> bool {
-    let mut lines = head.split(|&b| b == b'\n').take(RECOGNISE_LINES);
-    lines.any(|line| line.starts_with(b"# tracer: ") || is_event(line))
-}
-
-fn is_event(line: &[u8]) -> bool {
-    let mut part = Part::default();
-    part.begin_line();
-    Ftrace.line(line, &mut part);
-    part.has_events()
+    let mut lines = head.split(|&b| b == b'\n');
+    lines.any(|line| line.starts_with(b"# tracer: ")) || any_line_is_event(&Ftrace, head)
 }
 
 impl Dialect for Ftrace {
@@ -49,7 +43,7 @@ impl Dialect for Ftrace {
         if line.trim_ascii().is_empty() {
             return;
         }
-        match prefix::prefix(line) {
+        match prefix::prefix(line).or_else(|| latency::verbose_prefix(line)) {
             Some((prefix, body)) => event(line, &prefix, body, part),
             None if header::report_line(line, part) || is_stack_entry(line) => {}
             None => part.unparsed(line),
@@ -63,12 +57,10 @@ fn is_stack_entry(line: &[u8]) -> bool {
 }
 
 /// Decodes the part of a line after its prefix.
-fn event<'a>(
-    line: &'a [u8],
-    prefix: &crate::text::Prefix<'a>,
-    body: &'a [u8],
-    part: &mut Part<'a>,
-) {
+fn event<'a>(line: &'a [u8], prefix: &Prefix<'a>, body: &'a [u8], part: &mut Part<'a>) {
+    if blk::text::tracer_event(line, prefix, body, part) {
+        return;
+    }
     let Some(body) = Body::split(body) else {
         return part.unparsed(line);
     };
@@ -101,10 +93,7 @@ enum Body<'a> {
 impl<'a> Body<'a> {
     fn split(body: &'a [u8]) -> Option<Self> {
         let body = prefix::skip_time_difference(body.trim_ascii_start());
-        let name_end = body
-            .iter()
-            .position(|&b| !is_name_byte(b))
-            .unwrap_or(body.len());
+        let name_end = body.iter().position(|&b| !is_name_byte(b)).unwrap_or(body.len());
         let (name, rest) = body.split_at(name_end);
         match rest {
             [b':', fields @ ..] if !name.is_empty() => {

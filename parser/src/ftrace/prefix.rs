@@ -9,6 +9,7 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{Parser, error};
 use traces::units::Time;
 
+use super::latency;
 use crate::text::Prefix;
 use crate::text::scan::{Scan, seconds, spaces, spaces1};
 
@@ -22,15 +23,7 @@ const COMM_BYTES_MAX: usize = 15;
 pub(super) fn prefix(line: &[u8]) -> Option<(Prefix<'_>, &[u8])> {
     for dash in memchr_iter(b'-', line) {
         if let Ok((body, (pid, cpu, time))) = after_comm(&line[dash + 1..]) {
-            return Some((
-                Prefix {
-                    comm: comm(&line[..dash]),
-                    pid,
-                    cpu,
-                    time,
-                },
-                body,
-            ));
+            return Some((Prefix { comm: comm(&line[..dash]), pid, cpu, time }, body));
         }
     }
     None
@@ -48,8 +41,13 @@ fn comm(text: &[u8]) -> &[u8] {
     text
 }
 
-/// `pid (tgid) [cpu] flags time: `.
+/// What stands between the comm and the event.
 fn after_comm(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {
+    alt((plain, latency::after_comm)).parse(i)
+}
+
+/// `pid (tgid) [cpu] flags time: `.
+fn plain(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {
     let (i, pid) = terminated(dec_u32, spaces1).parse(i)?;
     let (i, _) = opt(terminated(thread_group, spaces)).parse(i)?;
     let (i, cpu) = delimited(char('['), dec_u32, char(']')).parse(i)?;
@@ -66,15 +64,12 @@ fn thread_group(i: &[u8]) -> Scan<'_, ()> {
 
 /// The columns for interrupts, rescheduling and preemption: 4 before 5.12, 5 with migrate-disable, up
 /// to 8 with the lazy ones of real-time kernels.
-fn flags(i: &[u8]) -> Scan<'_, &[u8]> {
-    take_while_m_n(4, 8, |b: u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#')
-    })
-    .parse(i)
+pub(super) fn flags(i: &[u8]) -> Scan<'_, &[u8]> {
+    take_while_m_n(4, 8, |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#')).parse(i)
 }
 
 /// `123.456789: `, or ticks of a clock that does not count nanoseconds.
-fn time(i: &[u8]) -> Scan<'_, Time> {
+pub(super) fn time(i: &[u8]) -> Scan<'_, Time> {
     let time = alt((seconds, map(dec_u64::<_, error::Error<_>>, Time)));
     terminated(time, char(':')).parse(i)
 }

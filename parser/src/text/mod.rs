@@ -26,6 +26,19 @@ pub(crate) trait Dialect: Sync {
     fn line<'a>(&self, line: &'a [u8], part: &mut Part<'a>);
 }
 
+/// Lines looked at to recognise a format.
+const RECOGNISE_LINES: usize = 512;
+
+/// Whether any of the first lines is an event of `dialect`.
+pub(crate) fn any_line_is_event(dialect: &dyn Dialect, head: &[u8]) -> bool {
+    head.split(|&b| b == b'\n').take(RECOGNISE_LINES).any(|line| {
+        let mut part = Part::default();
+        part.begin_line();
+        dialect.line(trim_return(line), &mut part);
+        part.has_events()
+    })
+}
+
 /// Reads all lines of `input` as `dialect`.
 pub(crate) fn read(
     dialect: &dyn Dialect,
@@ -138,10 +151,7 @@ impl Blocks {
         bytes.truncate(filled);
         if is_end {
             self.is_done = true;
-            return Ok((filled > 0).then_some(Block {
-                bytes,
-                end: BlockEnd::Input,
-            }));
+            return Ok((filled > 0).then_some(Block { bytes, end: BlockEnd::Input }));
         }
         let end = match memchr::memrchr(b'\n', &bytes) {
             Some(newline) => {
@@ -160,17 +170,7 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(shown)
         .trim()
         .chars()
-        .map(|c| {
-            if c.is_control() && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
+        .map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c })
         .collect();
-    if line.len() > EXCERPT_BYTES {
-        format!("{text}...")
-    } else {
-        text
-    }
+    if line.len() > EXCERPT_BYTES { format!("{text}...") } else { text }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Note<'a> {
     Tracer(&'a [u8]),
     /// Number of CPUs.
     Cpus(u32),
+    /// Kernel release.
+    Kernel(&'a [u8]),
 }
 
 /// A loss within the block; its line counts from the start of the block.
@@ -62,13 +64,7 @@ impl<'a> Part<'a> {
     pub(crate) fn event(&mut self, prefix: &Prefix<'a>, kind: EventKind) {
         let comm = self.intern(prefix.comm);
         let Prefix { pid, cpu, time, .. } = *prefix;
-        self.events.push(Event {
-            time,
-            cpu,
-            pid,
-            comm,
-            kind,
-        });
+        self.events.push(Event { time, cpu, pid, comm, kind });
     }
 
     /// Counts an event that is not used.
@@ -90,12 +86,7 @@ impl<'a> Part<'a> {
     pub(crate) fn loss(&mut self, kind: LossKind, count: u64, text: &'a [u8]) {
         match self.losses.iter_mut().find(|loss| loss.kind == kind) {
             Some(loss) => loss.count = loss.count.saturating_add(count),
-            None => self.losses.push(PartLoss {
-                kind,
-                count,
-                line: self.lines,
-                text,
-            }),
+            None => self.losses.push(PartLoss { kind, count, line: self.lines, text }),
         }
     }
 
@@ -125,12 +116,7 @@ impl<'a> Part<'a> {
         let comms: Vec<Comm> = self
             .comm_names
             .iter()
-            .map(|name| {
-                assembler
-                    .capture
-                    .comms
-                    .intern(&String::from_utf8_lossy(name))
-            })
+            .map(|name| assembler.capture.comms.intern(&String::from_utf8_lossy(name)))
             .collect();
         for event in &mut self.events {
             event.comm = comms[event.comm.0 as usize];
@@ -156,6 +142,7 @@ impl Note<'_> {
         let header = &mut assembler.capture.header;
         match self {
             Self::Tracer(name) => header.tracer = Some(String::from_utf8_lossy(name).into_owned()),
+            Self::Kernel(name) => header.kernel = Some(String::from_utf8_lossy(name).into_owned()),
             Self::Cpus(n) => header.cpus = Some(n),
         }
     }

@@ -24,21 +24,12 @@ pub(crate) fn spaces1(i: &[u8]) -> Scan<'_, &[u8]> {
 
 /// Hexadecimal digits, without a prefix.
 pub(crate) fn hex_digits(i: &[u8]) -> Scan<'_, u64> {
-    map_opt(
-        take_while1(|b: u8| b.is_ascii_hexdigit()),
-        |digits: &[u8]| {
-            let significant = digits
-                .iter()
-                .position(|&b| b != b'0')
-                .unwrap_or(digits.len());
-            let digits = &digits[significant..];
-            (digits.len() <= 16).then(|| {
-                digits
-                    .iter()
-                    .fold(0, |n, &b| n << 4 | u64::from(hex_value(b)))
-            })
-        },
-    )
+    map_opt(take_while1(|b: u8| b.is_ascii_hexdigit()), |digits: &[u8]| {
+        let significant = digits.iter().position(|&b| b != b'0').unwrap_or(digits.len());
+        let digits = &digits[significant..];
+        (digits.len() <= 16)
+            .then(|| digits.iter().fold(0, |n, &b| n << 4 | u64::from(hex_value(b))))
+    })
     .parse(i)
 }
 
@@ -69,23 +60,17 @@ pub(crate) fn device(i: &[u8]) -> Scan<'_, Device> {
 
 /// Digits and how many there were.
 fn fraction(i: &[u8]) -> Scan<'_, u64> {
-    map_opt(
-        take_while1(|b: u8| b.is_ascii_digit()),
-        |digits: &[u8]| {
-            let scale = 10u64.pow(9u32.checked_sub(digits.len() as u32)?);
-            Some(digits.iter().fold(0, |n, &b| n * 10 + u64::from(b - b'0')) * scale)
-        },
-    )
+    map_opt(take_while1(|b: u8| b.is_ascii_digit()), |digits: &[u8]| {
+        let scale = 10u64.pow(9u32.checked_sub(digits.len() as u32)?);
+        Some(digits.iter().fold(0, |n, &b| n * 10 + u64::from(b - b'0')) * scale)
+    })
     .parse(i)
 }
 
 /// `SECONDS.FRACTION` with up to nine digits after the point, in nanoseconds.
 pub(crate) fn seconds(i: &[u8]) -> Scan<'_, Time> {
     map_opt((dec_u64, char('.'), fraction), |(seconds, _, ns)| {
-        seconds
-            .checked_mul(1_000_000_000)?
-            .checked_add(ns)
-            .map(Time)
+        seconds.checked_mul(1_000_000_000)?.checked_add(ns).map(Time)
     })
     .parse(i)
 }

@@ -5,10 +5,7 @@ use traces::capture::{Capture, LossKind};
 use traces::event::{Device, EventKind, Extent, FileId, Rwbs, Syscall};
 use traces::units::{ByteOffset, Order, PageIndex, Sector, Time};
 
-const FILE: FileId = FileId {
-    device: Device { major: 8, minor: 1 },
-    inode: 0x83,
-};
+const FILE: FileId = FileId { device: Device { major: 8, minor: 1 }, inode: 0x83 };
 
 fn snapshot(name: &str) {
     insta::assert_snapshot!(name, render(&read_fixture(name)));
@@ -43,118 +40,33 @@ fn with_prefix(prefix: &str) -> String {
 fn prefix_of(text: &str) -> (String, u32, u32, Time) {
     let capture = read_text(text);
     assert!(capture.losses.0.is_empty(), "{text}: {}", capture.losses);
-    let [event] = capture.events[..] else {
-        panic!("{text}: one event")
-    };
-    (
-        capture.comms.name(event.comm).to_owned(),
-        event.pid,
-        event.cpu,
-        event.time,
-    )
+    let [event] = capture.events[..] else { panic!("{text}: one event") };
+    (capture.comms.name(event.comm).to_owned(), event.pid, event.cpu, event.time)
 }
 
 #[test]
 fn prefixes() {
     let time = Time(72_531_607_000);
     let cases = [
-        (
-            "            less-901     [005] .....    72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
+        ("            less-901     [005] .....    72.531607:", "less", 901, 5, time),
         // 4 flag columns, before 5.12.
-        (
-            "     kworker/0:1-100   [000] d..2    72.531607:",
-            "kworker/0:1",
-            100,
-            0,
-            time,
-        ),
+        ("     kworker/0:1-100   [000] d..2    72.531607:", "kworker/0:1", 100, 0, time),
         // 6 to 8 flag columns, real-time kernels.
-        (
-            "            less-901     [005] d...1.    72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
-        (
-            "            less-901     [005] dN.h1.b    72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
-        (
-            "            less-901     [005] dNLh1.b2    72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
+        ("            less-901     [005] d...1.    72.531607:", "less", 901, 5, time),
+        ("            less-901     [005] dN.h1.b    72.531607:", "less", 901, 5, time),
+        ("            less-901     [005] dNLh1.b2    72.531607:", "less", 901, 5, time),
         // Option irq-info off.
-        (
-            "          fio-4518  [012]    72.531607:",
-            "fio",
-            4518,
-            12,
-            time,
-        ),
+        ("          fio-4518  [012]    72.531607:", "fio", 4518, 12, time),
         // Option record-tgid, known or not, in old and new widths.
-        (
-            "            less-901     (    901) [005] .....    72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
-        (
-            " MediaStoreImpor-27212 (27176) [000] .... 72.531607:",
-            "MediaStoreImpor",
-            27212,
-            0,
-            time,
-        ),
-        (
-            "            less-901   (-----) [005] .... 72.531607:",
-            "less",
-            901,
-            5,
-            time,
-        ),
-        (
-            "          <idle>-0       (-------) [000] d.H1. 72.531607:",
-            "<idle>",
-            0,
-            0,
-            time,
-        ),
-        (
-            "          fio-4518  (   12) [012]    72.531607:",
-            "fio",
-            4518,
-            12,
-            time,
-        ),
+        ("            less-901     (    901) [005] .....    72.531607:", "less", 901, 5, time),
+        (" MediaStoreImpor-27212 (27176) [000] .... 72.531607:", "MediaStoreImpor", 27212, 0, time),
+        ("            less-901   (-----) [005] .... 72.531607:", "less", 901, 5, time),
+        ("          <idle>-0       (-------) [000] d.H1. 72.531607:", "<idle>", 0, 0, time),
+        ("          fio-4518  (   12) [012]    72.531607:", "fio", 4518, 12, time),
         // Nanoseconds, as `trace-cmd report -t` prints them.
-        (
-            "   less-901   [005]    72.531607123:",
-            "less",
-            901,
-            5,
-            Time(72_531_607_123),
-        ),
+        ("   less-901   [005]    72.531607123:", "less", 901, 5, Time(72_531_607_123)),
         // A clock that counts ticks.
-        (
-            "   less-901   [005] .....   123456789012:",
-            "less",
-            901,
-            5,
-            Time(123_456_789_012),
-        ),
+        ("   less-901   [005] .....   123456789012:", "less", 901, 5, Time(123_456_789_012)),
         ("\tless-901   [005] ..... 72.531607:", "less", 901, 5, time),
     ];
     for (prefix, comm, pid, cpu, time) in cases {
@@ -193,10 +105,7 @@ fn trap_name_of_a_buffer_instance_at_line_start() {
 
 #[test]
 fn trap_cpu_over_three_digits() {
-    assert_eq!(
-        prefix_of(&with_prefix("  less-901     [1023] .....    72.531607:")).2,
-        1023
-    );
+    assert_eq!(prefix_of(&with_prefix("  less-901     [1023] .....    72.531607:")).2, 1023);
 }
 
 #[test]
@@ -206,11 +115,7 @@ fn trap_carriage_returns() {
 }
 
 fn loss(capture: &Capture, kind: LossKind) -> Option<(u64, &str)> {
-    capture
-        .losses
-        .0
-        .get(&kind)
-        .map(|loss| (loss.count, loss.first.as_str()))
+    capture.losses.0.get(&kind).map(|loss| (loss.count, loss.first.as_str()))
 }
 
 #[test]
@@ -247,10 +152,7 @@ fn trap_unequal_entries_mean_overwritten() {
     let capture = read_text(&format!("{header}{event}"));
     assert_eq!(capture.header.cpus, Some(2));
     assert_eq!(capture.header.tracer.as_deref(), Some("nop"));
-    assert_eq!(
-        loss(&capture, LossKind::Overwritten).map(|l| l.0),
-        Some(823_494)
-    );
+    assert_eq!(loss(&capture, LossKind::Overwritten).map(|l| l.0), Some(823_494));
 }
 
 #[test]
@@ -282,21 +184,11 @@ fn trap_bodies_without_a_name() {
     assert_eq!(
         kinds,
         [
-            EventKind::SyscallEnter {
-                call: Syscall::Read,
-                args
-            },
-            EventKind::SyscallExit {
-                call: Syscall::Read,
-                ret: -11
-            },
+            EventKind::SyscallEnter { call: Syscall::Read, args },
+            EventKind::SyscallExit { call: Syscall::Read, ret: -11 },
         ]
     );
-    let unused: Vec<_> = capture
-        .unused_events
-        .iter()
-        .map(|(k, v)| (k.as_str(), *v))
-        .collect();
+    let unused: Vec<_> = capture.unused_events.iter().map(|(k, v)| (k.as_str(), *v)).collect();
     assert_eq!(
         unused,
         [
@@ -313,60 +205,31 @@ fn trap_bodies_without_a_name() {
 fn unparsed_lines_are_counted_with_number_and_text() {
     let event = with_prefix("  less-901     [001] .....    72.531607:");
     let capture = read_text(&format!("{event}{event}what is this\n\n{event}nor this\n"));
-    assert_eq!(
-        loss(&capture, LossKind::Unparsed),
-        Some((2, "line 3: what is this"))
-    );
+    assert_eq!(loss(&capture, LossKind::Unparsed), Some((2, "line 3: what is this")));
     assert_eq!(capture.events.len(), 3);
 }
 
 /// The kind of an event given as `name: fields`.
 fn kind(body: &str) -> EventKind {
-    let capture = read_text(&format!(
-        "  less-901     [001] .....    72.531607: {body}\n"
-    ));
+    let capture = read_text(&format!("  less-901     [001] .....    72.531607: {body}\n"));
     assert!(capture.losses.0.is_empty(), "{body}: {}", capture.losses);
-    capture
-        .events
-        .first()
-        .unwrap_or_else(|| panic!("{body}: an event"))
-        .kind
+    capture.events.first().unwrap_or_else(|| panic!("{body}: an event")).kind
 }
 
 fn added(index: u64, order: u8, pfn: u64) -> EventKind {
     let (index, order) = (PageIndex(index), Order(order));
-    EventKind::AddToPageCache {
-        file: FILE,
-        index,
-        order,
-        pfn,
-    }
+    EventKind::AddToPageCache { file: FILE, index, order, pfn }
 }
 
 #[test]
 fn trap_insertions_of_every_kernel_version() {
     let name = "mm_filemap_add_to_page_cache:";
     let cases = [
-        (
-            "dev 8:1 ino 83 pfn=0x1b5f9 ofs=8192 order=2",
-            added(2, 2, 0x1b5f9),
-        ),
-        (
-            "dev 8:1 ino 83 page=0000000060e990c7 pfn=2586272 ofs=8192",
-            added(2, 0, 2_586_272),
-        ),
-        (
-            "dev 8:1 ino 83 page=0x2776a0 pfn=2586272 ofs=8192",
-            added(2, 0, 2_586_272),
-        ),
-        (
-            "dev 8:1 ino 83 page=0x7daf4c pfn=0x7daf4c ofs=8192",
-            added(2, 0, 0x7d_af4c),
-        ),
-        (
-            "dev 8:1 ino 0x83 page=0xffffff8076e3ef40 pfn=1 ofs=8192",
-            added(2, 0, 1),
-        ),
+        ("dev 8:1 ino 83 pfn=0x1b5f9 ofs=8192 order=2", added(2, 2, 0x1b5f9)),
+        ("dev 8:1 ino 83 page=0000000060e990c7 pfn=2586272 ofs=8192", added(2, 0, 2_586_272)),
+        ("dev 8:1 ino 83 page=0x2776a0 pfn=2586272 ofs=8192", added(2, 0, 2_586_272)),
+        ("dev 8:1 ino 83 page=0x7daf4c pfn=0x7daf4c ofs=8192", added(2, 0, 0x7d_af4c)),
+        ("dev 8:1 ino 0x83 page=0xffffff8076e3ef40 pfn=1 ofs=8192", added(2, 0, 1)),
         ("dev 8:1 ino 83 page=(null) pfn=1 ofs=8192", added(2, 0, 1)),
     ];
     for (fields, expected) in cases {
@@ -382,20 +245,10 @@ fn trap_inode_is_hexadecimal() {
 
 #[test]
 fn trap_range_ends() {
-    let expected = EventKind::GetPages {
-        file: FILE,
-        index: PageIndex(0),
-        last: PageIndex(15),
-    };
-    assert_eq!(
-        kind("mm_filemap_get_pages: dev=8:1 ino=83 ofs=0-65535"),
-        expected
-    );
+    let expected = EventKind::GetPages { file: FILE, index: PageIndex(0), last: PageIndex(15) };
+    assert_eq!(kind("mm_filemap_get_pages: dev=8:1 ino=83 ofs=0-65535"), expected);
     // As first posted to the list.
-    assert_eq!(
-        kind("mm_filemap_get_pages: dev 8:1 ino 83 ofs=0 max_ofs=65536"),
-        expected
-    );
+    assert_eq!(kind("mm_filemap_get_pages: dev 8:1 ino 83 ofs=0 max_ofs=65536"), expected);
 }
 
 #[test]
@@ -408,59 +261,30 @@ fn trap_xfs_buffered_read_old_and_new() {
     };
     let name = "xfs_file_buffered_read: dev 8:1 ino 0x83";
     let old = "size 0x10000000 offset 0x6f40000";
-    assert_eq!(
-        kind(&format!("{name} {old} count 0x10000")),
-        read(0x6f4_0000, 0x10000)
-    );
-    assert_eq!(
-        kind(&format!("{name} {old} count 0xfffffffffffffff5")),
-        read(0x6f4_0000, 0)
-    );
+    assert_eq!(kind(&format!("{name} {old} count 0x10000")), read(0x6f4_0000, 0x10000));
+    assert_eq!(kind(&format!("{name} {old} count 0xfffffffffffffff5")), read(0x6f4_0000, 0));
     let new = "disize 0x10000000 pos 0x6f40000 bytecount 0x10000";
     assert_eq!(kind(&format!("{name} {new}")), read(0x6f4_0000, 0x10000));
 }
 
 #[test]
 fn trap_block_requests_with_and_without_ioprio() {
-    let extent = Extent {
-        device: Device {
-            major: 259,
-            minor: 1,
-        },
-        sector: Sector(1000),
-        sectors: 8,
-    };
-    let rwbs = Rwbs {
-        read: true,
-        ahead: true,
-        ..Rwbs::default()
-    };
+    let extent =
+        Extent { device: Device { major: 259, minor: 1 }, sector: Sector(1000), sectors: 8 };
+    let rwbs = Rwbs { read: true, ahead: true, ..Rwbs::default() };
     let issue = EventKind::RqIssue { extent, rwbs };
     for fields in [
         "259,1 RA 4096 () 1000 + 8 [fio]",
         "259,1 RA 4096 () 1000 + 8 none,0,0 [fio]",
         "259,1 RA 0 (12 00 00 24) 1000 + 8 be,0,4 [fio [1] x]",
     ] {
-        assert_eq!(
-            kind(&format!("block_rq_issue: {fields}")),
-            issue,
-            "{fields}"
-        );
+        assert_eq!(kind(&format!("block_rq_issue: {fields}")), issue, "{fields}");
     }
-    let complete = |error| EventKind::RqComplete {
-        extent,
-        rwbs,
-        error,
-    };
-    for (fields, error) in [
-        ("259,1 RA () 1000 + 8 [0]", 0),
-        ("259,1 RA () 1000 + 8 be,0,4 [-5]", -5),
-    ] {
-        assert_eq!(
-            kind(&format!("block_rq_complete: {fields}")),
-            complete(error),
-            "{fields}"
-        );
+    let complete = |error| EventKind::RqComplete { extent, rwbs, error };
+    for (fields, error) in
+        [("259,1 RA () 1000 + 8 [0]", 0), ("259,1 RA () 1000 + 8 be,0,4 [-5]", -5)]
+    {
+        assert_eq!(kind(&format!("block_rq_complete: {fields}")), complete(error), "{fields}");
     }
 }
 
@@ -471,10 +295,7 @@ fn trap_empty_and_vendor_rwbs() {
         other => panic!("{fields}: {other:?}"),
     };
     assert_eq!(rwbs_of("12,48  332410072 + 8 [x]"), Rwbs::default());
-    let write = Rwbs {
-        write: true,
-        ..Rwbs::default()
-    };
+    let write = Rwbs { write: true, ..Rwbs::default() };
     assert_eq!(rwbs_of("12,48 WFCHS 332410072 + 8 [x]"), write);
 }
 
@@ -488,8 +309,5 @@ fn known_event_with_bad_fields_is_counted() {
     assert_eq!(capture.events.len(), 1);
     let (count, first) = loss(&capture, LossKind::BadFields).expect("counted");
     assert_eq!(count, 1);
-    assert!(
-        first.starts_with("line 2: ") && first.ends_with(bad),
-        "{first}"
-    );
+    assert!(first.starts_with("line 2: ") && first.ends_with(bad), "{first}");
 }

@@ -22,9 +22,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn message(bytes: &[u8]) -> String {
-    parser::read(bytes, "run.txt")
-        .expect_err("no capture")
-        .to_string()
+    parser::read(bytes, "run.txt").expect_err("no capture").to_string()
 }
 
 #[test]
@@ -93,10 +91,7 @@ fn compressed_frame_cut_short() {
         let capture = parser::read(cut, "run.txt").expect("parses");
         assert!(!capture.events.is_empty());
         let loss = &capture.losses.0[&LossKind::Truncated];
-        assert!(
-            loss.first.contains("unpacked data") || loss.first.contains("line"),
-            "{loss:?}"
-        );
+        assert!(loss.first.contains("unpacked data") || loss.first.contains("line"), "{loss:?}");
     }
 }
 

@@ -1,5 +1,8 @@
 //! Tests of the parsers through the public API.
 
+mod blk;
 mod common;
 mod ftrace;
 mod input;
+mod perf;
+mod report;
