@@ -1,4 +1,5 @@
 //! Metrics and comparisons over replays.
 
 pub mod load;
+pub mod result;
 pub mod verify;

@@ -1,1 +1,319 @@
-//! Holds a replay against what the capture recorded.
+//! Holds a replay under the recording kernel's policy against what the capture recorded.
+//!
+//! Folios are compared per file, requests over the whole device; both as
+//! multisets (`matched`) and as sequences (`in_order`). Threads that insert
+//! folios of one file at the same time record them in an order that is not the
+//! order of insertion, since the event is written after the lock is released,
+//! so such a capture can match completely and still not be in order.
+
+use std::collections::BTreeMap;
+
+use replay::block::{BlockLayer, ExtentMap, QueueLimits, Request};
+use replay::log::Decision;
+use replay::machine::Machine;
+use replay::page_cache::Folio;
+use replay::policy::Policy;
+use replay::readahead::FileRa;
+use replay::trace_order;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use traces::access::{Fidelity, Recorded, Source};
+use traces::units::{PAGE_SIZE, PageIndex, Sector};
+
+/// Counts of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Matched {
+    /// In the capture.
+    pub recorded: u64,
+    /// In the replay.
+    pub replayed: u64,
+    /// In both.
+    pub matched: u64,
+    /// Whether both give the same sequence.
+    pub in_order: bool,
+}
+
+impl Matched {
+    /// Whether nothing is missing on either side. Nothing recorded is no match.
+    pub fn is_complete(&self) -> bool {
+        self.recorded > 0 && self.recorded == self.replayed && self.recorded == self.matched
+    }
+
+    /// Share of the recorded that is matched, 0 to 1.
+    pub fn share(&self) -> f64 {
+        if self.recorded == 0 { 0.0 } else { self.matched as f64 / self.recorded as f64 }
+    }
+}
+
+/// The first place where capture and replay differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The file, as `DEVICE/0xINODE`.
+    pub file: String,
+    /// Position among the folios of the file, or among the device reads.
+    pub position: u64,
+    /// What was recorded there.
+    pub recorded: String,
+    /// What was replayed there.
+    pub replayed: String,
+    /// The last trigger of the replay before, and the readahead state it met.
+    pub state_before: String,
+}
+
+/// Recorded and predicted time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Timing {
+    /// From the first access to the last access of the capture.
+    pub recorded_ns: u64,
+    /// The same in the replay.
+    pub predicted_ns: u64,
+}
+
+/// One capture under one policy: an entry of `rareplay.verify/1`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CaptureVerify {
+    /// The capture.
+    pub source: String,
+    /// The policy it was held against.
+    pub policy: String,
+    /// Level of its streams.
+    pub stream: Fidelity,
+    /// Folios.
+    pub folios: Matched,
+    /// Device reads without metadata.
+    pub device_reads: Matched,
+    /// Data reads the capture shows queued but not issued: their issue was not recorded.
+    pub unrecorded_reads: u64,
+    /// Folios and device reads match completely.
+    pub exact: bool,
+    /// Where the first difference is, if there is one.
+    pub first_difference: Option<Difference>,
+    /// Time.
+    pub timing: Timing,
+}
+
+/// A source that cannot be verified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// It is a workload description.
+    #[error("{name} is a workload description: it recorded nothing to verify against")]
+    NothingRecorded {
+        /// The source.
+        name: String,
+    },
+    /// No folio was recorded, so that no replay can be wrong.
+    #[error(
+        "{name} records no folio of the files that are read: record \
+         filemap:mm_filemap_add_to_page_cache from a cold cache"
+    )]
+    NoFolios {
+        /// The source.
+        name: String,
+    },
+}
+
+/// Replays `source` in trace order under `policy` and compares.
+pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, VerifyError> {
+    let name = || source.name.clone();
+    let recorded =
+        source.recorded.as_ref().ok_or_else(|| VerifyError::NothingRecorded { name: name() })?;
+    if recorded.folios.is_empty() {
+        return Err(VerifyError::NoFolios { name: name() });
+    }
+    let mut machine = Machine::new(policy, source, true, true);
+    trace_order::replay(&mut machine, source);
+    let (folios, folio_difference) = compare_folios(source, recorded, &machine);
+    let (device_reads, unrecorded_reads, read_difference) =
+        compare_reads(source, recorded, &machine);
+    // A capture without block events says nothing about device reads.
+    let reads_agree = recorded.reads.is_empty() || device_reads.is_complete();
+    let exact = folios.is_complete() && reads_agree;
+    let differs = !exact || !folios.in_order;
+    Ok(CaptureVerify {
+        source: name(),
+        policy: policy.name().to_owned(),
+        stream: source.fidelity,
+        folios,
+        device_reads,
+        unrecorded_reads,
+        exact,
+        first_difference: folio_difference.or(read_difference).filter(|_| differs),
+        timing: Timing { recorded_ns: recorded_ns(source), predicted_ns: 0 },
+    })
+}
+
+fn recorded_ns(source: &Source) -> u64 {
+    match (source.accesses.first(), source.accesses.last()) {
+        (Some(first), Some(last)) => last.time - first.time,
+        _ => 0,
+    }
+}
+
+fn compare_folios(
+    source: &Source,
+    recorded: &Recorded,
+    machine: &Machine<'_>,
+) -> (Matched, Option<Difference>) {
+    let mut of_file: Vec<Vec<Folio>> = vec![Vec::new(); source.files.len()];
+    for folio in &recorded.folios {
+        of_file[folio.file as usize].push(Folio { index: folio.page, order: folio.order });
+    }
+    let mut total = Matched { in_order: true, ..Matched::default() };
+    let mut first = None;
+    for (file, recorded) in of_file.iter().enumerate() {
+        let decisions = machine.files[file].log.decisions.as_deref().unwrap_or_default();
+        let replayed: Vec<Folio> = decisions.iter().filter_map(inserted).collect();
+        total.recorded += recorded.len() as u64;
+        total.replayed += replayed.len() as u64;
+        if *recorded == replayed {
+            total.matched += recorded.len() as u64;
+            continue;
+        }
+        total.in_order = false;
+        total.matched += common(recorded, &replayed);
+        if first.is_none() {
+            first = Some(folio_difference(source, file, recorded, &replayed, decisions));
+        }
+    }
+    (total, first)
+}
+
+fn inserted(decision: &Decision) -> Option<Folio> {
+    match decision {
+        Decision::Inserted { folio, .. } => Some(*folio),
+        _ => None,
+    }
+}
+
+/// Elements that two sequences share, each as often as it is in both.
+fn common<T: std::hash::Hash + Eq>(a: &[T], b: &[T]) -> u64 {
+    let mut counts: FxHashMap<&T, u64> = FxHashMap::default();
+    for item in a {
+        *counts.entry(item).or_default() += 1;
+    }
+    let mut shared = 0;
+    for item in b {
+        if let Some(count) = counts.get_mut(item).filter(|count| **count > 0) {
+            *count -= 1;
+            shared += 1;
+        }
+    }
+    shared
+}
+
+fn folio_difference(
+    source: &Source,
+    file: usize,
+    recorded: &[Folio],
+    replayed: &[Folio],
+    decisions: &[Decision],
+) -> Difference {
+    let position = recorded.iter().zip(replayed).position(|(a, b)| a != b);
+    let position = position.unwrap_or(recorded.len().min(replayed.len()));
+    let show = |folio: Option<&Folio>| {
+        folio.map_or("nothing".to_owned(), |folio| {
+            format!("page {} order {}", folio.index, folio.order)
+        })
+    };
+    Difference {
+        file: source.files[file].id.to_string(),
+        position: position as u64,
+        recorded: show(recorded.get(position)),
+        replayed: show(replayed.get(position)),
+        state_before: state_before(decisions, position),
+    }
+}
+
+/// The last trigger before the `position`th insertion.
+fn state_before(decisions: &[Decision], position: usize) -> String {
+    let mut inserted = 0;
+    let mut state = "no trigger before".to_owned();
+    for decision in decisions {
+        match decision {
+            Decision::Inserted { .. } if inserted == position => break,
+            Decision::Inserted { .. } => inserted += 1,
+            Decision::Triggered { trigger, index, req_count, ra } => {
+                state =
+                    format!("{trigger:?} at page {index}, {req_count} pages asked; {}", show(ra));
+            }
+            _ => {}
+        }
+    }
+    state
+}
+
+fn show(ra: &FileRa) -> String {
+    format!(
+        "start={} size={} async_size={} order={} ra_pages={} mmap_miss={} prev_pos={}",
+        ra.start, ra.size, ra.async_size, ra.order, ra.ra_pages, ra.mmap_miss, ra.prev_pos
+    )
+}
+
+/// The requests of a replay. Physical adjacency of folios is the capture's where it tells.
+pub fn requests(source: &Source, machine: &Machine<'_>) -> Vec<Request> {
+    let recorded = source.recorded.iter().flat_map(|recorded| &recorded.folios);
+    let pfns: FxHashMap<(u32, PageIndex), u64> =
+        recorded.filter(|f| f.pfn != 0).map(|f| ((f.file, f.page), f.pfn)).collect();
+    let maps: Vec<ExtentMap> =
+        source.files.iter().map(|file| ExtentMap::new(file.extents.clone())).collect();
+    let mut layer = BlockLayer::new(QueueLimits::new(&source.settings));
+    let mut requests = Vec::new();
+    for (run, folios) in machine.submitted.iter() {
+        let file = &source.files[run.file as usize];
+        let adjacent = |a: Folio, b: Folio| {
+            let pfn = |folio: Folio| pfns.get(&(run.file, folio.index));
+            matches!((pfn(a), pfn(b)), (Some(a_pfn), Some(b_pfn)) if a_pfn + a.pages() == *b_pfn)
+        };
+        let pages = file.size_bytes.div_ceil(PAGE_SIZE);
+        layer.submit(run, folios, pages, &maps[run.file as usize], adjacent, &mut requests);
+    }
+    requests
+}
+
+fn compare_reads(
+    source: &Source,
+    recorded: &Recorded,
+    machine: &Machine<'_>,
+) -> (Matched, u64, Option<Difference>) {
+    let of_files = recorded.reads.iter().filter(|read| read.target.is_some());
+    let expected: Vec<(Sector, u64)> = of_files.map(|read| (read.sector, read.sectors)).collect();
+    let unissued: BTreeMap<Sector, u64> = recorded.unissued.iter().copied().collect();
+    let is_unissued = |request: &Request| {
+        let before = unissued.range(..=request.sector).next_back();
+        before.is_some_and(|(sector, sectors)| request.sector.0 < sector.0 + sectors)
+    };
+    let (unrecorded, replayed): (Vec<Request>, Vec<Request>) =
+        requests(source, machine).into_iter().partition(is_unissued);
+    let got: Vec<(Sector, u64)> = replayed.iter().map(|r| (r.sector, r.sectors)).collect();
+    let in_order = expected == got;
+    let matched = Matched {
+        recorded: expected.len() as u64,
+        replayed: got.len() as u64,
+        matched: if in_order { got.len() as u64 } else { common(&expected, &got) },
+        in_order,
+    };
+    let difference = (!in_order).then(|| read_difference(source, &expected, &got, &replayed));
+    (matched, unrecorded.len() as u64, difference)
+}
+
+fn read_difference(
+    source: &Source,
+    expected: &[(Sector, u64)],
+    got: &[(Sector, u64)],
+    requests: &[Request],
+) -> Difference {
+    let position = expected.iter().zip(got).position(|(a, b)| a != b);
+    let position = position.unwrap_or(expected.len().min(got.len()));
+    let show = |read: Option<&(Sector, u64)>| {
+        read.map_or("nothing".to_owned(), |(sector, sectors)| format!("{sector} + {sectors}"))
+    };
+    let file = requests.get(position).map_or(0, |request| request.file as usize);
+    Difference {
+        file: source.files.get(file).map_or(String::new(), |file| file.id.to_string()),
+        position: position as u64,
+        recorded: format!("device read {}", show(expected.get(position))),
+        replayed: format!("device read {}", show(got.get(position))),
+        state_before: String::new(),
+    }
+}

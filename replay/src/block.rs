@@ -147,9 +147,10 @@ impl BlockLayer {
         while page < end {
             let (sector, contiguous) = extents.locate(page);
             let pages = contiguous.min(end - page);
-            let follows = self.vectors.last().is_some_and(|last| {
-                last.page + last.pages == page && self.bio_end() == sector
-            });
+            let follows = self
+                .vectors
+                .last()
+                .is_some_and(|last| last.page + last.pages == page && self.bio_end() == sector);
             if !follows {
                 self.finish_bio(file, out);
             }

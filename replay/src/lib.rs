@@ -2,12 +2,15 @@
 //! have made of an access stream.
 
 pub mod block;
+pub mod device;
 pub mod fault;
 pub mod log;
+pub mod lru;
 pub mod machine;
 pub mod mapping;
 pub mod page_cache;
 pub mod policy;
 pub mod readahead;
+pub mod run;
 pub mod trace_order;
 pub mod xarray;

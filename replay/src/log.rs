@@ -147,6 +147,11 @@ impl Log {
         Self { decisions: Some(Vec::new()), ..Self::default() }
     }
 
+    /// Folios inserted so far.
+    pub fn inserted(&self) -> u64 {
+        self.folios_by_order.iter().sum()
+    }
+
     pub(crate) fn decision(&mut self, decision: Decision) {
         if matches!(decision, Decision::Window { .. }) {
             self.windows += 1;

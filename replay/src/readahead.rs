@@ -242,11 +242,7 @@ impl Readahead<'_> {
         }
     }
 
-    fn begin_order0_in_file(
-        &mut self,
-        nr_to_read: u64,
-        lookahead_size: u64,
-    ) -> Option<Order0Fill> {
+    fn begin_order0_in_file(&mut self, nr_to_read: u64, lookahead_size: u64) -> Option<Order0Fill> {
         let left = self.limits.last_page()?.0.checked_sub(self.index)?;
         if nr_to_read > left {
             let marks = self.policy.rules().mark_at_eof;

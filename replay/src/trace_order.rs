@@ -49,13 +49,15 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
             if anchor.min(folio) >= until {
                 break;
             }
-            if anchor < folio {
-                anchors.next().into_iter().for_each(|anchor| replay.anchor(anchor));
-            } else {
-                folios.next().into_iter().for_each(|folio| replay.inserted(folio));
+            if let Some(anchor) = anchors.next_if(|_| anchor < folio) {
+                replay.anchor(anchor);
+            } else if let Some(folio) = folios.next() {
+                replay.inserted(folio);
             }
         }
-        access.into_iter().for_each(|access| replay.access(access));
+        if let Some(access) = access {
+            replay.access(access);
+        }
     }
     for thread in 0..source.threads.len() {
         replay.finish(thread);

@@ -229,6 +229,9 @@ pub struct Recorded {
     pub metadata_reads: u64,
     /// Data reads of files without a stream (other programs, directories).
     pub foreign_reads: u64,
+    /// Sectors of data bios that were queued but whose request was not recorded as issued, as
+    /// (first sector, sectors).
+    pub unissued: Vec<(Sector, u64)>,
 }
 
 /// Everything a replay needs: a capture's access streams or a workload description.

@@ -3,7 +3,7 @@
 //! A thread that adds folios and then queues bios reads those folios in that
 //! order, which ties sectors to pages.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,6 +26,8 @@ pub(super) struct Blocks {
     devices: FxHashSet<Device>,
     reads: Vec<(Device, RecordedRead)>,
     outstanding: FxHashMap<(Device, Sector), usize>,
+    /// Sectors of data bios whose request was not issued yet: first to end.
+    queued: BTreeMap<(Device, Sector), Sector>,
     pub(super) metadata_reads: u64,
 }
 
@@ -56,9 +58,12 @@ impl Blocks {
     pub(super) fn event(&mut self, event: &Event) {
         match event.kind {
             EventKind::BioQueue { extent, rwbs } if is_data_read(rwbs) => {
+                let end = extent.sector + extent.sectors;
+                self.queued.insert((extent.device, extent.sector), end);
                 self.bio(event.pid, extent);
             }
             EventKind::RqIssue { extent, rwbs } if is_data_read(rwbs) => {
+                self.issued(extent);
                 self.outstanding.insert((extent.device, extent.sector), self.reads.len());
                 let read = RecordedRead {
                     sector: extent.sector,
@@ -99,6 +104,25 @@ impl Blocks {
         }
     }
 
+    /// Takes the sectors of a request out of the queued ones.
+    fn issued(&mut self, extent: Extent) {
+        let device = extent.device;
+        let end = extent.sector + extent.sectors;
+        let in_reach = (device, Sector(0))..(device, end);
+        while let Some((&(_, first), &last)) = self.queued.range(in_reach.clone()).next_back() {
+            if last <= extent.sector {
+                return;
+            }
+            self.queued.remove(&(device, first));
+            if first < extent.sector {
+                self.queued.insert((device, first), extent.sector);
+            }
+            if end < last {
+                self.queued.insert((device, end), last);
+            }
+        }
+    }
+
     fn complete(&mut self, extent: Extent, time: Time) {
         if let Some(read) = self.outstanding.remove(&(extent.device, extent.sector)) {
             self.reads[read].1.completed = Some(time);
@@ -133,6 +157,16 @@ impl Blocks {
     /// Puts back extents that were taken.
     pub(super) fn keep_extents(&mut self, file: u32, extents: Vec<FileExtent>) {
         self.extents.insert(file, extents);
+    }
+
+    /// Data bios that were queued and not seen issued, where any request was.
+    pub(super) fn take_unissued(&mut self) -> Vec<(Sector, u64)> {
+        let queued = std::mem::take(&mut self.queued);
+        if self.reads.is_empty() {
+            return Vec::new();
+        }
+        let of_files = queued.into_iter().filter(|((device, _), _)| self.devices.contains(device));
+        of_files.map(|((_, first), end)| (first, end - first)).collect()
     }
 
     /// All data reads of the devices that files lie on, in the order they were issued.

@@ -562,8 +562,9 @@ impl<'a> Builder<'a> {
     fn take_recorded(&mut self) -> Recorded {
         let extents: Vec<_> =
             (0..self.files.len() as u32).map(|f| self.blocks.extents(f)).collect();
-        let blocks = std::mem::take(&mut self.blocks);
+        let mut blocks = std::mem::take(&mut self.blocks);
         let metadata_reads = blocks.metadata_reads;
+        let unissued = blocks.take_unissued();
         let mut reads: Vec<RecordedRead> = Vec::new();
         let mut foreign_reads = 0;
         for mut read in blocks.into_reads() {
@@ -576,7 +577,13 @@ impl<'a> Builder<'a> {
         for (file, extents) in extents.into_iter().enumerate() {
             self.blocks.keep_extents(file as u32, extents);
         }
-        Recorded { folios: std::mem::take(&mut self.folios), reads, metadata_reads, foreign_reads }
+        Recorded {
+            folios: std::mem::take(&mut self.folios),
+            reads,
+            metadata_reads,
+            foreign_reads,
+            unissued,
+        }
     }
 
     fn take_files(&mut self, settings: &Settings) -> Vec<File> {

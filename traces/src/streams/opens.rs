@@ -67,7 +67,7 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
         remember(open, raw, sizes[raw.file as usize]);
         let index = open.index;
         if is_new {
-            claim_silent_reads(&mut raws[..at + 1], index);
+            claim_silent_reads(&mut raws[..=at], index);
         }
         let raw = &mut raws[at];
         raw.access.open = index;
@@ -85,9 +85,10 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
 fn claim_silent_reads(raws: &mut [Raw], open: u32) {
     let Some((first, earlier)) = raws.split_last_mut() else { return };
     let Some(before) = first.before.filter(|before| before.prev_pos >= 0) else { return };
-    let silent = earlier.iter_mut().rev().filter(|raw| {
-        raw.file == first.file && raw.access.thread == first.access.thread
-    });
+    let silent = earlier
+        .iter_mut()
+        .rev()
+        .filter(|raw| raw.file == first.file && raw.access.thread == first.access.thread);
     for (distance, raw) in silent.take_while(|raw| raw.before.is_none()).enumerate() {
         let AccessKind::Read { pos, count } = raw.access.kind else { continue };
         if distance == 0 && (pos.0 + count).cast_signed() != before.prev_pos {

@@ -26,9 +26,4 @@ impl PageSet {
             }
         }
     }
-
-    /// Pages in a row that end just before `page`, at most `max`.
-    pub(super) fn run_before(&self, page: u64, max: u64) -> u64 {
-        (1..=max.min(page)).take_while(|back| self.contains(page - back)).count() as u64
-    }
 }
