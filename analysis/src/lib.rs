@@ -1,5 +1,7 @@
 //! Metrics and comparisons over replays.
 
 pub mod load;
+pub mod recover;
+pub mod replay;
 pub mod result;
 pub mod verify;

@@ -143,10 +143,64 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
     })
 }
 
+/// What a trial replay matches.
+pub(crate) struct Trial {
+    /// Folios, per file.
+    pub(crate) files: Vec<Matched>,
+    /// Device reads.
+    pub(crate) reads: Matched,
+}
+
+impl Trial {
+    /// Replays `source` under `policy` and compares.
+    pub(crate) fn run(source: &Source, policy: &dyn Policy) -> Self {
+        let Some(recorded) = &source.recorded else {
+            return Self { files: Vec::new(), reads: Matched::default() };
+        };
+        let mut machine = Machine::new(policy, source, true, true);
+        trace_order::replay(&mut machine, source);
+        let of_file = recorded_by_file(source, recorded);
+        let files = of_file.iter().zip(&machine.files).map(|(recorded, file)| {
+            let decisions = file.log.decisions.as_deref().unwrap_or_default();
+            match_folios(recorded, &decisions.iter().filter_map(inserted).collect::<Vec<_>>())
+        });
+        Self { files: files.collect(), reads: compare_reads(source, recorded, &machine).0 }
+    }
+
+    /// Folios, then device reads that match.
+    pub(crate) fn score(&self) -> (u64, u64) {
+        (self.files.iter().map(|file| file.matched).sum(), self.reads.matched)
+    }
+
+    /// Whether nothing is left to improve.
+    pub(crate) fn is_complete(&self) -> bool {
+        let complete = |m: &Matched| m.recorded == m.matched && m.replayed == m.matched;
+        self.files.iter().all(complete) && (self.reads.recorded == 0 || complete(&self.reads))
+    }
+}
+
 fn recorded_ns(source: &Source) -> u64 {
     match (source.accesses.first(), source.accesses.last()) {
         (Some(first), Some(last)) => last.time - first.time,
         _ => 0,
+    }
+}
+
+fn recorded_by_file(source: &Source, recorded: &Recorded) -> Vec<Vec<Folio>> {
+    let mut of_file: Vec<Vec<Folio>> = vec![Vec::new(); source.files.len()];
+    for folio in &recorded.folios {
+        of_file[folio.file as usize].push(Folio { index: folio.page, order: folio.order });
+    }
+    of_file
+}
+
+fn match_folios(recorded: &[Folio], replayed: &[Folio]) -> Matched {
+    let in_order = recorded == replayed;
+    Matched {
+        recorded: recorded.len() as u64,
+        replayed: replayed.len() as u64,
+        matched: if in_order { recorded.len() as u64 } else { common(recorded, replayed) },
+        in_order,
     }
 }
 
@@ -155,24 +209,17 @@ fn compare_folios(
     recorded: &Recorded,
     machine: &Machine<'_>,
 ) -> (Matched, Option<Difference>) {
-    let mut of_file: Vec<Vec<Folio>> = vec![Vec::new(); source.files.len()];
-    for folio in &recorded.folios {
-        of_file[folio.file as usize].push(Folio { index: folio.page, order: folio.order });
-    }
     let mut total = Matched { in_order: true, ..Matched::default() };
     let mut first = None;
-    for (file, recorded) in of_file.iter().enumerate() {
+    for (file, recorded) in recorded_by_file(source, recorded).iter().enumerate() {
         let decisions = machine.files[file].log.decisions.as_deref().unwrap_or_default();
         let replayed: Vec<Folio> = decisions.iter().filter_map(inserted).collect();
-        total.recorded += recorded.len() as u64;
-        total.replayed += replayed.len() as u64;
-        if *recorded == replayed {
-            total.matched += recorded.len() as u64;
-            continue;
-        }
-        total.in_order = false;
-        total.matched += common(recorded, &replayed);
-        if first.is_none() {
+        let matched = match_folios(recorded, &replayed);
+        total.recorded += matched.recorded;
+        total.replayed += matched.replayed;
+        total.matched += matched.matched;
+        total.in_order &= matched.in_order;
+        if !matched.in_order && first.is_none() {
             first = Some(folio_difference(source, file, recorded, &replayed, decisions));
         }
     }

@@ -126,6 +126,31 @@ pub struct CacheLock {
     pub forced_skipped: u64,
 }
 
+impl std::ops::AddAssign for CacheLock {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            acquisitions,
+            contended,
+            insert_conflicts,
+            lookups,
+            found,
+            forced_calls,
+            forced_pages,
+            forced_covered,
+            forced_skipped,
+        } = other;
+        self.acquisitions += acquisitions;
+        self.contended += contended;
+        self.insert_conflicts += insert_conflicts;
+        self.lookups += lookups;
+        self.found += found;
+        self.forced_calls += forced_calls;
+        self.forced_pages += forced_pages;
+        self.forced_covered += forced_covered;
+        self.forced_skipped += forced_skipped;
+    }
+}
+
 /// Counters of one replayed file, and the decisions if they are kept.
 #[derive(Debug, Default)]
 pub struct Log {

@@ -27,6 +27,8 @@ pub struct FileState {
     pub log: Log,
     /// Pages evicted before the program used them.
     pub evicted_unused_pages: u64,
+    /// Forced readaheads under way on the file.
+    forced_running: u32,
 }
 
 /// One open file.
@@ -97,7 +99,7 @@ impl<'a> Machine<'a> {
                 order_max,
             };
             let log = if keep_decisions { Log::with_decisions() } else { Log::default() };
-            FileState { cache, limits, log, evicted_unused_pages: 0 }
+            FileState { cache, limits, log, evicted_unused_pages: 0, forced_running: 0 }
         });
         let opens = source.opens.iter().map(|open| {
             let mut ra = FileRa::new(open.ra_pages.unwrap_or(settings.ra_pages.value));
@@ -281,7 +283,9 @@ impl<'a> Machine<'a> {
         let policy = self.policy;
         let mut rac = self.readahead(open, page);
         rac.count_forced(pages);
-        policy.begin_forced(&mut rac, pages)
+        let fill = policy.begin_forced(&mut rac, pages);
+        self.file_of(open).forced_running += u32::from(fill.is_some());
+        fill
     }
 
     /// Goes on with a forced readahead up to page `until`. Whether it is done.
@@ -292,11 +296,17 @@ impl<'a> Machine<'a> {
         until: u64,
     ) -> bool {
         let policy = self.policy;
+        let before = self.file_of(open).log.cache_lock.acquisitions;
         let mut rac = self.readahead(open, PageIndex(0));
         let done = fill.advance(&mut rac, until);
         if done {
             policy.end_forced(&mut rac);
         }
+        let file = self.file_of(open);
+        if file.forced_running > 1 {
+            file.log.cache_lock.contended += file.log.cache_lock.acquisitions - before;
+        }
+        file.forced_running -= u32::from(done);
         done
     }
 

@@ -335,6 +335,11 @@ impl ForcedFill {
         }
     }
 
+    /// The next page it looks at.
+    pub fn position(&self) -> u64 {
+        self.chunk.map_or(self.next, |chunk| chunk.index)
+    }
+
     /// The page after the last one this readahead looks at.
     pub fn end(&self) -> u64 {
         self.next + self.left

@@ -19,6 +19,7 @@ use crate::lru::Lru;
 use crate::machine::{Batch, Machine};
 use crate::page_cache::Folio;
 use crate::policy::Policy;
+use crate::readahead::ForcedFill;
 
 /// What the CPU spends, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct CpuCosts {
     pub call_ns: u64,
     /// Copying 4 KiB to the program.
     pub copy_page_ns: u64,
+    /// Looking up a page in the order-0 path.
+    pub lookup_ns: u64,
     /// Allocating, inserting and submitting a folio.
     pub folio_ns: u64,
     /// Building and issuing a request.
@@ -36,7 +39,7 @@ pub struct CpuCosts {
 
 impl Default for CpuCosts {
     fn default() -> Self {
-        Self { call_ns: 300, copy_page_ns: 350, folio_ns: 400, request_ns: 2_000 }
+        Self { call_ns: 300, copy_page_ns: 350, lookup_ns: 20, folio_ns: 400, request_ns: 2_000 }
     }
 }
 
@@ -102,6 +105,8 @@ struct ThreadState {
     pos: Option<ByteOffset>,
     /// The touch it is in has to be tried again.
     retry: bool,
+    /// The forced readahead it is in.
+    forced: Option<ForcedFill>,
     /// Since when it waits, and for which folio.
     waiting: Option<(Time, u32, PageIndex)>,
     waited_ns: u64,
@@ -213,6 +218,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             AccessKind::Fault { .. } | AccessKind::FaultAround { .. } => Step::Done { cpu_ns: 0 },
             // Under a memory limit the model evicts, not the recording.
             AccessKind::Evict { .. } if self.lru.is_some() => Step::Done { cpu_ns: 0 },
+            AccessKind::WillNeed { page, pages } => self.will_need(thread, &access, page, pages),
             _ => {
                 crate::trace_order::execute(&mut self.machine, &access);
                 Step::Done { cpu_ns: 0 }
@@ -295,6 +301,26 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             FaultResult::Retry(Some(folio)) => Step::Wait(folio),
             FaultResult::Retry(None) => Step::Again { cpu_ns },
         }
+    }
+
+    /// A slice of a forced readahead. Between slices other threads run, and may want the same pages.
+    fn will_need(&mut self, thread: u32, access: &Access, page: PageIndex, pages: u64) -> Step {
+        const SLICE_PAGES: u64 = 8;
+        let open = access.open as usize;
+        let cpu = self.options.cpu;
+        let begun = self.threads[thread as usize].forced.take();
+        let begun = begun.or_else(|| self.machine.begin_will_need(open, page, pages));
+        let Some(mut fill) = begun else { return Step::Done { cpu_ns: cpu.call_ns } };
+        let lookups = self.machine.file_of(open).log.cache_lock.lookups;
+        let until = fill.position() + SLICE_PAGES;
+        let done = self.machine.advance_will_need(open, &mut fill, until);
+        let lookups = self.machine.file_of(open).log.cache_lock.lookups - lookups;
+        let cpu_ns = lookups * cpu.lookup_ns;
+        if done {
+            return Step::Done { cpu_ns: cpu_ns + cpu.call_ns };
+        }
+        self.threads[thread as usize].forced = Some(fill);
+        Step::Again { cpu_ns }
     }
 
     /// The page a recorded fault-around most likely served: the first one not mapped yet.

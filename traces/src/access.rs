@@ -165,6 +165,9 @@ pub struct Open {
     pub ra_pages: Option<u64>,
     /// Whether it starts with `POSIX_FADV_RANDOM`.
     pub random: bool,
+    /// Whether its reads triggered readahead but never got a window: small random reads, or
+    /// `POSIX_FADV_RANDOM`, which only a replay can tell apart.
+    pub windowless: bool,
     /// How it is mapped.
     pub mapping: Mapping,
 }
@@ -253,6 +256,8 @@ pub struct Source {
     pub accesses: Vec<Access>,
     /// Trace-order anchors, in time order.
     pub anchors: Vec<Anchor>,
+    /// The oldest kernel (major, minor) that records all the events the capture holds.
+    pub kernel_min: (u32, u32),
     /// What was recorded; `None` for a workload description.
     pub recorded: Option<Recorded>,
 }

@@ -31,7 +31,13 @@ pub struct OpsError {
 /// Replaces the accesses of a source by a list, on the file that most folios were recorded for.
 pub fn replace_accesses(source: &mut Source, text: &str) -> Result<(), OpsError> {
     let file = busiest_file(source);
-    source.opens = vec![Open { file, ra_pages: None, random: false, mapping: Mapping::default() }];
+    source.opens = vec![Open {
+        file,
+        ra_pages: None,
+        random: false,
+        windowless: false,
+        mapping: Mapping::default(),
+    }];
     source.accesses = parse(text, &mut source.threads)?;
     source.anchors.clear();
     source.fidelity = Fidelity::Exact;

@@ -200,6 +200,7 @@ pub fn parse(text: &str, name: &str, settings: &Settings) -> Result<Source, Work
         threads: Vec::new(),
         accesses: Vec::new(),
         anchors: Vec::new(),
+        kernel_min: (0, 0),
         recorded: None,
     };
     take_turns(&mut source, &description.stream, streams);
@@ -252,7 +253,13 @@ fn take_turns(source: &mut Source, descriptions: &[StreamDescription], streams: 
         let thread = stream.thread.unwrap_or(open);
         while source.opens.len() <= open as usize {
             let mapping = stream.mapping;
-            source.opens.push(Open { file: 0, ra_pages: None, random: false, mapping });
+            source.opens.push(Open {
+                file: 0,
+                ra_pages: None,
+                random: false,
+                windowless: false,
+                mapping,
+            });
         }
         while source.threads.len() <= thread as usize {
             source.threads.push(format!("stream {}", source.threads.len()));

@@ -34,7 +34,6 @@ struct FileState {
     id: FileId,
     size_bytes: Option<u64>,
     pages_max: u64,
-    present: PageSet,
     ever: PageSet,
     cached: Vec<(PageIndex, Order)>,
     accessed: bool,
@@ -111,7 +110,6 @@ impl<'a> Builder<'a> {
                 id,
                 size_bytes: None,
                 pages_max: 0,
-                present: PageSet::default(),
                 ever: PageSet::default(),
                 cached: Vec::new(),
                 accessed: false,
@@ -248,7 +246,6 @@ impl<'a> Builder<'a> {
             if !file.ever.contains(page) {
                 file.cached.push((PageIndex(page), Order(0)));
                 file.ever.insert(page, 1);
-                file.present.insert(page, 1);
             }
         }
     }
@@ -424,7 +421,6 @@ impl<'a> Builder<'a> {
         let pages = order.pages();
         let state = &mut self.files[file as usize];
         state.pages_max = state.pages_max.max(page.0 + pages);
-        state.present.insert(page.0, pages);
         state.ever.insert(page.0, pages);
         self.seen.large_folios |= order.0 > 0;
         self.blocks.added(event.pid, file, page, pages);
@@ -438,7 +434,6 @@ impl<'a> Builder<'a> {
             state.cached.push((page, order));
             state.ever.insert(page.0, order.pages());
         }
-        state.present.remove(page.0, order.pages());
         // An eviction belongs to no open; it is dealt to one of its file later.
         let accessed = state.accessed;
         self.push(seq, event, file, AccessKind::Evict { page, order });
@@ -478,6 +473,7 @@ impl<'a> Builder<'a> {
             threads: self.thread_names,
             accesses: self.raws.into_iter().map(|raw| raw.access).collect(),
             anchors: self.anchors,
+            kernel_min: kernel_min(capture),
             recorded: Some(recorded),
         })
     }
@@ -610,4 +606,17 @@ impl<'a> Builder<'a> {
             })
             .collect()
     }
+}
+
+fn kernel_min(capture: &Capture) -> (u32, u32) {
+    let since = |event: &Event| match event.kind {
+        EventKind::SyncRa { .. }
+        | EventKind::AsyncRa { .. }
+        | EventKind::RaOrder { .. }
+        | EventKind::RaUnbounded { .. } => (6, 18),
+        EventKind::GetPages { .. } | EventKind::Fault { .. } | EventKind::MapPages { .. } => (6, 12),
+        EventKind::AddToPageCache { order, .. } if order.0 > 0 => (5, 18),
+        _ => (0, 0),
+    };
+    capture.events.iter().map(since).max().unwrap_or_default()
 }

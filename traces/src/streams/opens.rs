@@ -39,6 +39,7 @@ struct Known {
 /// Returns the opens; `ra_pages` is set where it differs from `device_ra_pages`.
 pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u64) -> Vec<Open> {
     let mut opens: Vec<Open> = Vec::new();
+    let mut triggered: Vec<bool> = Vec::new();
     let mut known: Vec<Vec<Known>> = sizes.iter().map(|_| Vec::new()).collect();
     for at in 0..raws.len() {
         let raw = &raws[at];
@@ -55,10 +56,12 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
                 window: (0, 0),
                 reads: false,
             });
+            triggered.push(false);
             opens.push(Open {
                 file: raw.file,
                 ra_pages: None,
                 random: false,
+                windowless: true,
                 mapping: crate::access::Mapping::default(),
             });
             of_file.len() - 1
@@ -73,9 +76,14 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
         raw.access.open = index;
         let entry = &mut opens[open.index as usize];
         entry.random |= raw.shows_random;
+        triggered[index as usize] |= raw.before.is_some();
+        entry.windowless &= raw.window_after.is_none();
         if let Some(before) = raw.before.filter(|before| before.ra_pages != device_ra_pages) {
             entry.ra_pages = Some(before.ra_pages);
         }
+    }
+    for (open, triggered) in opens.iter_mut().zip(triggered) {
+        open.windowless &= triggered;
     }
     opens
 }

@@ -18,12 +18,4 @@ impl PageSet {
             *self.words.entry(page / 64).or_default() |= 1 << (page % 64);
         }
     }
-
-    pub(super) fn remove(&mut self, first: u64, pages: u64) {
-        for page in first..first + pages {
-            if let Some(word) = self.words.get_mut(&(page / 64)) {
-                *word &= !(1 << (page % 64));
-            }
-        }
-    }
 }

@@ -50,8 +50,10 @@ impl Seen {
         if let Some(pages) = self.io_pages(settings.ra_pages.value, largest) {
             settings.max_sectors_kb.offer(pages_kb(pages), Origin::Recovered);
         }
-        // No request and no window is larger than the limit.
-        let bound = pages_kb(largest.max(self.window_pages_max));
+        // No request is larger than the limit, and no window beyond `ra_pages`.
+        let beyond = self.window_pages_max > settings.ra_pages.value;
+        let window = if beyond { self.window_pages_max } else { 0 };
+        let bound = pages_kb(largest.max(window));
         if settings.max_sectors_kb.value < bound {
             settings.max_sectors_kb.offer(bound, Origin::Recovered);
         }

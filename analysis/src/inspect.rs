@@ -1,0 +1,210 @@
+//! What is in a capture: `rareplay.inspect/1`.
+//!
+//! Counts come from the events themselves, so that a capture without access
+//! streams is described as far as it goes; what needs streams (files, access
+//! patterns, unused pages) is there when they can be built.
+
+mod files;
+mod pattern;
+mod requests;
+mod usage;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use traces::access::{Fidelity, Source};
+use traces::capture::{Capture, Header, Losses};
+use traces::event::{EventKind, Syscall};
+use traces::units::{PAGE_SIZE, Time};
+
+use crate::result::{DeviceReads, FolioCounts, SettingView, StreamCounts, view_settings};
+
+pub use files::FileStats;
+pub use pattern::{AccessPattern, PatternCounts};
+pub use requests::{DeviceStats, Percentiles, SizeCount};
+
+/// A capture, described.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InspectReport {
+    /// `rareplay.inspect/1`.
+    pub schema: &'static str,
+    /// The capture.
+    pub source: String,
+    /// What the file says about itself.
+    #[serde(flatten)]
+    pub header: Header,
+    /// From the first to the last event.
+    pub span_ns: u64,
+    /// Events.
+    pub events: EventCounts,
+    /// The access streams, where there are any.
+    pub streams: Option<StreamsView>,
+    /// Why there are no access streams.
+    pub no_streams: Option<String>,
+    /// Folios inserted into the page cache, of all files.
+    pub folios: FolioCounts,
+    /// What became of the pages; needs access streams.
+    pub usage: Option<Usage>,
+    /// Block devices that got requests, by number.
+    pub devices: Vec<DeviceStats>,
+    /// Files, most bytes asked for first.
+    pub files: Vec<FileStats>,
+    /// What the capture lost.
+    pub losses: Losses,
+}
+
+/// Events of a capture by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventCounts {
+    /// Events this program uses.
+    pub total: u64,
+    /// These by name.
+    pub by_kind: BTreeMap<&'static str, u64>,
+    /// Events of the capture that say nothing about readahead.
+    pub unused: BTreeMap<String, u64>,
+}
+
+/// Access streams and the settings they are replayed under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamsView {
+    /// How much of what the programs did they reproduce.
+    pub fidelity: Fidelity,
+    /// Their size.
+    #[serde(flatten)]
+    pub counts: StreamCounts,
+    /// Settings and where each came from.
+    pub settings: Vec<SettingView>,
+}
+
+/// Bytes asked for, read and used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Bytes of all reads, up to the end of the file, and one page for each fault.
+    pub asked_bytes: u64,
+    /// Reads of the files from the device.
+    pub device_reads: DeviceReads,
+    /// Pages inserted.
+    pub pages_inserted: u64,
+    /// Pages inserted that no read, fault or fault-around covered while they were cached.
+    pub pages_unused: u64,
+    /// Bytes read from the device for each byte of the pages that were used.
+    pub read_amplification: Option<f64>,
+}
+
+impl Usage {
+    fn total(files: &[FileStats]) -> Self {
+        let mut usage = Self::default();
+        for file in files {
+            usage.asked_bytes += file.asked_bytes;
+            usage.device_reads.count += file.device_reads.count;
+            usage.device_reads.bytes += file.device_reads.bytes;
+            usage.pages_inserted += file.pages_inserted;
+            usage.pages_unused += file.pages_unused;
+        }
+        let used_bytes = (usage.pages_inserted - usage.pages_unused) * PAGE_SIZE;
+        let measured = used_bytes > 0 && usage.device_reads.count > 0;
+        usage.read_amplification =
+            measured.then(|| usage.device_reads.bytes as f64 / used_bytes as f64);
+        usage
+    }
+}
+
+/// Describes a capture. `streams` are its access streams, or why there are none.
+pub fn inspect(name: &str, capture: &Capture, streams: Result<&Source, String>) -> InspectReport {
+    let (files, usage) = match streams {
+        Ok(source) => {
+            let files = files::of_streams(source);
+            let usage = Usage::total(&files);
+            (files, Some(usage))
+        }
+        Err(_) => (files::of_events(capture), None),
+    };
+    InspectReport {
+        schema: "rareplay.inspect/1",
+        source: name.to_owned(),
+        header: capture.header.clone(),
+        span_ns: span_ns(capture),
+        events: count_events(capture),
+        streams: streams.as_ref().ok().map(|source| view_streams(source)),
+        no_streams: streams.err(),
+        folios: files::folios_of_capture(capture),
+        usage,
+        devices: requests::collect(capture),
+        files,
+        losses: capture.losses.clone(),
+    }
+}
+
+fn span_ns(capture: &Capture) -> u64 {
+    let time = |event: Option<&traces::event::Event>| event.map_or(Time(0), |event| event.time);
+    time(capture.events.last()) - time(capture.events.first())
+}
+
+fn view_streams(source: &Source) -> StreamsView {
+    StreamsView {
+        fidelity: source.fidelity,
+        counts: StreamCounts {
+            files: source.files.len() as u64,
+            opens: source.opens.len() as u64,
+            threads: source.threads.len() as u64,
+            accesses: source.accesses.len() as u64,
+        },
+        settings: view_settings(&source.settings),
+    }
+}
+
+fn count_events(capture: &Capture) -> EventCounts {
+    let mut by_kind = BTreeMap::new();
+    for event in &capture.events {
+        *by_kind.entry(event_name(&event.kind)).or_default() += 1;
+    }
+    EventCounts {
+        total: capture.events.len() as u64,
+        by_kind,
+        unused: capture.unused_events.clone(),
+    }
+}
+
+/// The kernel's name for an event; merges of both directions are one kind.
+fn event_name(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::BufferedRead { .. } => "xfs_file_buffered_read",
+        EventKind::GetPages { .. } => "mm_filemap_get_pages",
+        EventKind::Fault { .. } => "mm_filemap_fault",
+        EventKind::MapPages { .. } => "mm_filemap_map_pages",
+        EventKind::AddToPageCache { .. } => "mm_filemap_add_to_page_cache",
+        EventKind::DeleteFromPageCache { .. } => "mm_filemap_delete_from_page_cache",
+        EventKind::RaUnbounded { .. } => "page_cache_ra_unbounded",
+        EventKind::RaOrder { .. } => "page_cache_ra_order",
+        EventKind::SyncRa { .. } => "page_cache_sync_ra",
+        EventKind::AsyncRa { .. } => "page_cache_async_ra",
+        EventKind::BioQueue { .. } => "block_bio_queue",
+        EventKind::BioMerge { .. } => "block_bio_merge",
+        EventKind::BioSplit { .. } => "block_split",
+        EventKind::Unplug { .. } => "block_unplug",
+        EventKind::RqIssue { .. } => "block_rq_issue",
+        EventKind::RqComplete { .. } => "block_rq_complete",
+        EventKind::SyscallEnter { call, .. } => syscall_names(*call).0,
+        EventKind::SyscallExit { call, .. } => syscall_names(*call).1,
+    }
+}
+
+fn syscall_names(call: Syscall) -> (&'static str, &'static str) {
+    match call {
+        Syscall::Read => ("sys_enter_read", "sys_exit_read"),
+        Syscall::Pread64 => ("sys_enter_pread64", "sys_exit_pread64"),
+        Syscall::Readv => ("sys_enter_readv", "sys_exit_readv"),
+        Syscall::Preadv => ("sys_enter_preadv", "sys_exit_preadv"),
+        Syscall::Openat => ("sys_enter_openat", "sys_exit_openat"),
+        Syscall::Close => ("sys_enter_close", "sys_exit_close"),
+        Syscall::Lseek => ("sys_enter_lseek", "sys_exit_lseek"),
+        Syscall::Fadvise64 => ("sys_enter_fadvise64", "sys_exit_fadvise64"),
+        Syscall::Readahead => ("sys_enter_readahead", "sys_exit_readahead"),
+        Syscall::Mmap => ("sys_enter_mmap", "sys_exit_mmap"),
+        Syscall::Madvise => ("sys_enter_madvise", "sys_exit_madvise"),
+        Syscall::Sendfile64 => ("sys_enter_sendfile64", "sys_exit_sendfile64"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Requests of each block device: how many, how large, how long.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use traces::capture::Capture;
+use traces::event::{Device, EventKind, Extent, Rwbs};
+use traces::units::{SECTOR_SHIFT, Sector, Time};
+
+use crate::result::DeviceReads;
+
+/// Percentiles by nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Percentiles {
+    /// Values they are taken from.
+    pub count: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+impl Percentiles {
+    /// Of these values; `None` if there are none.
+    pub fn of(mut values: Vec<u64>) -> Option<Self> {
+        values.sort_unstable();
+        let max = *values.last()?;
+        let rank = |percent: usize| values[(values.len() * percent).div_ceil(100) - 1];
+        let count = values.len() as u64;
+        Some(Self { count, p50: rank(50), p90: rank(90), p99: rank(99), max })
+    }
+}
+
+/// Data reads of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SizeCount {
+    /// Size of a request.
+    pub bytes: u64,
+    /// Requests of this size.
+    pub count: u64,
+}
+
+/// Requests of one block device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceStats {
+    /// `MAJOR:MINOR`.
+    pub device: String,
+    /// Reads without metadata.
+    pub data_reads: DeviceReads,
+    /// Metadata reads.
+    pub metadata_reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Data reads by size, smallest first.
+    pub sizes: Vec<SizeCount>,
+    /// Data reads, from issue to completion.
+    pub issue_to_complete_ns: Option<Percentiles>,
+    /// Bios of data reads, from queueing to the issue of their request.
+    pub queue_to_issue_ns: Option<Percentiles>,
+    /// Data reads whose completion is not in the capture.
+    pub uncompleted: u64,
+}
+
+#[derive(Default)]
+struct Collector {
+    data_reads: DeviceReads,
+    metadata_reads: u64,
+    writes: u64,
+    sizes: BTreeMap<u64, u64>,
+    latencies_ns: Vec<u64>,
+    queued_ns: Vec<u64>,
+    issued: FxHashMap<Sector, Time>,
+    /// Bios that wait for their request, by first sector.
+    queued: BTreeMap<Sector, Time>,
+}
+
+fn is_data_read(rwbs: Rwbs) -> bool {
+    rwbs.read && !rwbs.meta
+}
+
+/// Statistics of every device that a request was issued to.
+pub(super) fn collect(capture: &Capture) -> Vec<DeviceStats> {
+    let mut devices: BTreeMap<Device, Collector> = BTreeMap::new();
+    for event in &capture.events {
+        let mut at = |extent: Extent| devices.entry(extent.device).or_default();
+        match event.kind {
+            EventKind::BioQueue { extent, rwbs } if is_data_read(rwbs) => {
+                at(extent).queued.insert(extent.sector, event.time);
+            }
+            EventKind::BioSplit { extent, rest, rwbs } if is_data_read(rwbs) => {
+                at(extent).split(extent.sector, rest);
+            }
+            EventKind::RqIssue { extent, rwbs } => at(extent).issue(extent, rwbs, event.time),
+            EventKind::RqComplete { extent, .. } => at(extent).complete(extent, event.time),
+            _ => {}
+        }
+    }
+    devices.into_iter().filter_map(|(device, collector)| collector.finish(device)).collect()
+}
+
+impl Collector {
+    /// The rest of a bio was queued when the whole of it was.
+    fn split(&mut self, first: Sector, rest: Sector) {
+        if let Some(&time) = self.queued.get(&first) {
+            self.queued.insert(rest, time);
+        }
+    }
+
+    fn issue(&mut self, extent: Extent, rwbs: Rwbs, now: Time) {
+        if !is_data_read(rwbs) {
+            self.metadata_reads += u64::from(rwbs.read);
+            self.writes += u64::from(rwbs.write);
+            return;
+        }
+        let bytes = extent.sectors << SECTOR_SHIFT;
+        self.data_reads.count += 1;
+        self.data_reads.bytes += bytes;
+        *self.sizes.entry(bytes).or_default() += 1;
+        self.issued.insert(extent.sector, now);
+        let end = extent.sector + extent.sectors;
+        while let Some((&bio, &queued)) = self.queued.range(extent.sector..end).next() {
+            self.queued.remove(&bio);
+            self.queued_ns.push(now.0.saturating_sub(queued.0));
+        }
+    }
+
+    fn complete(&mut self, extent: Extent, now: Time) {
+        if let Some(issued) = self.issued.remove(&extent.sector) {
+            self.latencies_ns.push(now.0.saturating_sub(issued.0));
+        }
+    }
+
+    fn finish(self, device: Device) -> Option<DeviceStats> {
+        let requests = self.data_reads.count + self.metadata_reads + self.writes;
+        (requests > 0).then(|| DeviceStats {
+            device: device.to_string(),
+            data_reads: self.data_reads,
+            metadata_reads: self.metadata_reads,
+            writes: self.writes,
+            sizes: self.sizes.into_iter().map(|(bytes, count)| SizeCount { bytes, count }).collect(),
+            uncompleted: self.data_reads.count - self.latencies_ns.len() as u64,
+            issue_to_complete_ns: Percentiles::of(self.latencies_ns),
+            queue_to_issue_ns: Percentiles::of(self.queued_ns),
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Settings that only a replay can tell.
+//!
+//! What a capture does not state can still show in what the kernel did: of the
+//! possible values, one makes the recording kernel's own policy insert the
+//! recorded folios. The value is kept as *recovered*; a value from the sidecar
+//! or from `--set` is never replaced.
+
+use std::sync::Arc;
+
+use replay::policy::{self, Policy};
+use traces::access::{AccessKind, Source};
+use traces::settings::{Origin, Settings};
+use traces::units::ByteOffset;
+
+use crate::verify::{Matched, Trial};
+
+/// `max_sectors_kb` values that devices and drivers come with.
+const USUAL_MAX_SECTORS_KB: [u64; 10] = [64, 128, 256, 512, 768, 1024, 1280, 2048, 4096, 8192];
+
+/// `read_ahead_kb` of 0, 64, 128 (doubled by `POSIX_FADV_SEQUENTIAL`), 512, 1024 and 4096.
+const USUAL_RA_PAGES: [u64; 7] = [0, 16, 32, 64, 128, 256, 1024];
+
+/// Recovers what can be; returns the policy of the kernel that made the capture.
+///
+/// `None` for a workload description, which no kernel made, unless it names one.
+pub fn recover(source: &mut Source) -> Option<Arc<dyn Policy>> {
+    if let Some(name) = policy::for_kernel(&source.settings.kernel.value) {
+        let policy = policy::parse(name).ok()?;
+        recover_under(source, &*policy);
+        return Some(policy);
+    }
+    source.recorded.as_ref()?;
+    let mut best: Option<((u64, u64), Arc<dyn Policy>, Source)> = None;
+    for name in candidates(source) {
+        let policy = policy::parse(name).ok()?;
+        let mut tried = source.clone();
+        let matched = recover_under(&mut tried, &*policy);
+        if best.as_ref().is_none_or(|(most, _, _)| matched > *most) {
+            best = Some((matched, policy, tried));
+        }
+    }
+    let (_, policy, recovered) = best?;
+    *source = recovered;
+    let release = policy.name().trim_start_matches("linux-").to_owned();
+    source.settings.kernel.offer(release, Origin::Recovered);
+    Some(policy)
+}
+
+/// Generations that can have made the capture, by the events it holds.
+fn candidates(source: &Source) -> &'static [&'static str] {
+    match source.kernel_min {
+        (6, 18) => &["linux-6.18", "linux-7.3"],
+        (6, 12) => &["linux-6.12", "linux-6.16"],
+        (5, 18) => &["linux-6.1", "linux-6.7", "linux-6.12"],
+        _ => &["linux-5.15", "linux-6.1"],
+    }
+}
+
+/// Recovers settings under one policy; returns how well it then matches.
+fn recover_under(source: &mut Source, policy: &dyn Policy) -> (u64, u64) {
+    let mut best = Trial::run(source, policy);
+    if !best.is_complete() && source.recorded.is_some() {
+        recover_random(source, policy, &mut best);
+        recover_ra_pages(source, policy, &mut best);
+        recover_max_sectors(source, policy, &mut best);
+    }
+    best.score()
+}
+
+/// Tries values of a setting and keeps the one that matches best, the earlier of equal ones.
+fn try_values(
+    source: &mut Source,
+    policy: &dyn Policy,
+    best: &mut Trial,
+    values: impl IntoIterator<Item = u64>,
+    set: impl Fn(&mut Settings, u64),
+) {
+    let mut settings = source.settings.clone();
+    for value in values {
+        if best.is_complete() {
+            break;
+        }
+        set(&mut source.settings, value);
+        let trial = Trial::run(source, policy);
+        if trial.score() > best.score() {
+            *best = trial;
+            settings = source.settings.clone();
+        }
+    }
+    source.settings = settings;
+}
+
+/// Kernels before 6.18 record no `ra_pages`.
+fn recover_ra_pages(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+    if source.settings.ra_pages.origin < Origin::Sidecar {
+        try_values(source, policy, best, USUAL_RA_PAGES, |settings, pages| {
+            settings.ra_pages.offer(pages, Origin::Recovered);
+        });
+    }
+}
+
+/// `max_sectors_kb` bounds the windows of requests beyond `ra_pages`.
+fn recover_max_sectors(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+    if source.settings.max_sectors_kb.origin >= Origin::Sidecar || !has_large_requests(source) {
+        return;
+    }
+    let reads = source.recorded.iter().flat_map(|recorded| &recorded.reads);
+    let largest_kb = reads.map(|read| read.sectors / 2).max().unwrap_or(0);
+    let possible = USUAL_MAX_SECTORS_KB.into_iter().filter(|kb| *kb >= largest_kb);
+    try_values(source, policy, best, possible, |settings, kb| {
+        settings.max_sectors_kb.offer(kb, Origin::Recovered);
+    });
+}
+
+fn has_large_requests(source: &Source) -> bool {
+    let ra_pages = source.settings.ra_pages.value;
+    source.accesses.iter().any(|access| match access.kind {
+        AccessKind::Read { pos, count } => {
+            ByteOffset(pos.0.saturating_add(count)).page_up() - pos.page() > ra_pages
+        }
+        _ => false,
+    })
+}
+
+/// Opens that never got a window may be under `POSIX_FADV_RANDOM`.
+fn recover_random(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+    if best.is_complete() {
+        return;
+    }
+    // Without readahead events nothing tells whether an open had windows.
+    let untold = source.kernel_min < (6, 18);
+    let as_before = source.opens.clone();
+    for open in source.opens.iter_mut().filter(|open| open.windowless || untold) {
+        open.random = true;
+    }
+    let random = Trial::run(source, policy);
+    for (open, before) in source.opens.iter_mut().zip(&as_before) {
+        let file = open.file as usize;
+        if misses(random.files[file]) >= misses(best.files[file]) {
+            *open = *before;
+        }
+    }
+    *best = Trial::run(source, policy);
+}
+
+/// Folios on either side without a partner.
+fn misses(file: Matched) -> u64 {
+    file.recorded + file.replayed - 2 * file.matched
+}
