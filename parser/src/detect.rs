@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, blk, ftrace, perf, text};
+use crate::{Error, blk, ftrace, perf, text, trace_dat};
 
 /// Bytes a recogniser may look at.
 const HEAD_BYTES: usize = 64 << 10;
@@ -19,6 +19,7 @@ pub(crate) struct Format {
 
 /// Every format, the most particular first.
 const FORMATS: &[Format] = &[
+    Format { name: "trace.dat", recognise: trace_dat::recognise, read: trace_dat::read },
     Format { name: "blktrace", recognise: blk::binary::recognise, read: blk::binary::read },
     Format {
         name: "blkparse text",

@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Err
 pub(crate) fn open(path: &Path) -> Result<Input<'static>, Error> {
     let name = path.display().to_string();
     match File::open(path) {
-        Ok(file) => Input::open(file, &name),
+        Ok(file) => Input::open_file(file, &name),
         Err(source) => Err(Error::Io { name, source }),
     }
 }

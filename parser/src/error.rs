@@ -35,6 +35,26 @@ pub enum Error {
         /// Where the input stops looking like one, and what stands there.
         found: String,
     },
+    /// A binary capture breaks off or contradicts itself in front of its events.
+    #[error("{name}: byte {offset}: expected {expected}, found {found}")]
+    Malformed {
+        /// Input.
+        name: String,
+        /// Where.
+        offset: u64,
+        /// What belongs there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// A capture that must be read here and there is too large to be unpacked into memory.
+    #[error("{name}: unpacks to more than {bytes_max} bytes: unpack it into a file first")]
+    TooLarge {
+        /// Input.
+        name: String,
+        /// The limit.
+        bytes_max: u64,
+    },
     /// A compressed input is damaged before its first event.
     #[error("{name}: byte {offset} of the unpacked data: damaged {compression} data: {reason}")]
     Damaged {

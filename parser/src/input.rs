@@ -1,16 +1,23 @@
 //! Opening an input: looking ahead, and unpacking by content.
 
+use std::fs::File;
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
 use crate::Error;
+use crate::source::Source;
 
 /// How deep compressed data may be nested before it is taken as it is.
 const NESTING_MAX: usize = 3;
 
 /// Bytes read ahead at a time.
 const AHEAD_BYTES: usize = 64 << 10;
+
+/// Most bytes that are unpacked into memory for formats that are read here and there.
+const IN_MEMORY_BYTES_MAX: u64 = 1 << 30;
+/// Bytes they are read in.
+const IN_MEMORY_STEP: usize = 1 << 20;
 
 /// Any reader.
 type BoxRead<'r> = Box<dyn Read + 'r>;
@@ -59,6 +66,8 @@ pub(crate) struct Input<'r> {
     offset: u64,
     compression: &'static str,
     damage: Option<Damage>,
+    /// The input itself, where it is a plain file.
+    file: Option<File>,
 }
 
 impl<'r> Input<'r> {
@@ -77,6 +86,36 @@ impl<'r> Input<'r> {
         Ok(input)
     }
 
+    /// Opens a file, as [`Input::open`] does.
+    pub(crate) fn open_file(file: File, name: &str) -> Result<Self, Error> {
+        let handle = file.try_clone().ok();
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut input = Self::open(file, name)?;
+        if is_file && input.compression.is_empty() {
+            input.file = handle;
+        }
+        Ok(input)
+    }
+
+    /// The whole input, for formats that are read here and there. Nothing may have been consumed.
+    pub(crate) fn random_access(&mut self) -> Result<Source, Error> {
+        if let Some(file) = self.file.take() {
+            return Source::file(file, &self.name);
+        }
+        let mut bytes = Vec::new();
+        loop {
+            let more = self.take(IN_MEMORY_STEP)?;
+            if more.is_empty() {
+                return Ok(Source::memory(bytes, &self.name));
+            }
+            bytes.extend_from_slice(more);
+            if bytes.len() as u64 > IN_MEMORY_BYTES_MAX {
+                let name = self.name.clone();
+                return Err(Error::TooLarge { name, bytes_max: IN_MEMORY_BYTES_MAX });
+            }
+        }
+    }
+
     fn plain(reader: BoxRead<'r>, name: &str, compression: &'static str) -> Self {
         Self {
             name: name.to_owned(),
@@ -86,6 +125,7 @@ impl<'r> Input<'r> {
             offset: 0,
             compression,
             damage: None,
+            file: None,
         }
     }
 

@@ -26,9 +26,11 @@ mod events;
 mod ftrace;
 mod input;
 mod perf;
+mod ring_buffer;
+mod source;
 mod text;
+mod trace_dat;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -60,7 +62,10 @@ pub fn read(reader: impl Read, name: &str) -> Result<Capture, Error> {
 ///
 /// The capture returned holds everything but the events.
 pub fn stream(reader: impl Read, name: &str, sink: &mut dyn Sink) -> Result<Capture, Error> {
-    let mut input = Input::open(reader, name)?;
+    read_input(Input::open(reader, name)?, sink)
+}
+
+fn read_input(mut input: Input<'_>, sink: &mut dyn Sink) -> Result<Capture, Error> {
     let format = detect::detect(&mut input)?;
     let mut assembler = Assembler::new(format.name, sink);
     (format.read)(&mut input, &mut assembler)?;
@@ -74,9 +79,5 @@ pub fn stream_path(path: &Path, sink: &mut dyn Sink) -> Result<Capture, Error> {
         directory::read(path, &mut assembler)?;
         return Ok(assembler.finish());
     }
-    let name = path.display().to_string();
-    match File::open(path) {
-        Ok(file) => stream(file, &name, sink),
-        Err(source) => Err(Error::Io { name, source }),
-    }
+    read_input(directory::open(path)?, sink)
 }

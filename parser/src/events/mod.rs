@@ -11,8 +11,8 @@ use traces::event::EventKind;
 use crate::text::scan::Scan;
 
 pub(crate) use block::rwbs;
-pub(crate) use raw::bio_split;
-pub(crate) use syscall::{enter as syscall_enter, exit as syscall_exit};
+pub(crate) use raw::{Shape, Slots, bio_split, shape};
+pub(crate) use syscall::{Side, enter as syscall_enter, exit as syscall_exit, is_call_number};
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub(crate) enum Decoded {
 
 impl Decoded {
     /// What reading an event's fields came to.
-    fn fields(kind: Option<EventKind>) -> Self {
+    pub(crate) fn fields(kind: Option<EventKind>) -> Self {
         kind.map_or(Self::BadFields, Self::Event)
     }
 }

@@ -272,7 +272,7 @@ fn trap_error_is_the_low_half_of_an_errno() {
 #[test]
 fn trap_extra_bytes_are_big_endian() {
     let mut record = record_of(7);
-    record.action = (record.action & !0xffff) | 13;
+    record.action = (record.action & !0xffff) | 0xd;
     record.pdu = (record.sector + 8).to_be_bytes().to_vec();
     for order in [Order::Little, Order::Big] {
         let capture = read_bytes(&dump(std::slice::from_ref(&record), order, 7));

@@ -15,7 +15,7 @@ fn one_event(line: &str) -> (String, u32, u32, Time) {
 
 #[test]
 fn trap_prefixes() {
-    let time = Time(3399_871_612_000);
+    let time = Time(3_399_871_612_000);
     let cases = [
         (
             "fs-file-reader    6439 [001]  3399.871612:   block:block_rq_issue:",

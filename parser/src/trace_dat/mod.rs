@@ -1,0 +1,200 @@
+//! `trace.dat` files, as `trace-cmd record` writes them, versions 6 and 7.
+//!
+//! A file holds the format of every event, the names of threads, and the ring-buffer pages of each
+//! CPU. Version 6 has them one after the other; version 7 in sections behind a list of options, each
+//! of which may be compressed.
+
+mod compression;
+mod pages;
+mod v6;
+mod v7;
+
+use memchr::memmem;
+use traces::capture::LossKind;
+
+use crate::Error;
+use crate::assemble::Assembler;
+use crate::bytes::Endian;
+use crate::input::Input;
+use crate::ring_buffer::format::Format;
+use crate::ring_buffer::{ClockScale, Decoder, Layout, merge};
+use crate::source::{Cursor, Source};
+use compression::Compression;
+use pages::CpuPages;
+
+/// First bytes of every version.
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// Options of both versions.
+const OPTION_CPUSTAT: u16 = 2;
+const OPTION_BUFFER: u16 = 3;
+const OPTION_UNAME: u16 = 5;
+const OPTION_CPUCOUNT: u16 = 8;
+const OPTION_TSC2NSEC: u16 = 14;
+
+/// Whether the input starts as a `trace.dat` does.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Where the data of one CPU stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CpuData {
+    cpu: u32,
+    offset: u64,
+    bytes: u64,
+}
+
+/// One trace buffer: the main one, or that of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Buffer {
+    page_bytes: u32,
+    cpus: Vec<CpuData>,
+}
+
+/// What a file says in front of its pages.
+#[derive(Default)]
+struct Meta {
+    long_bytes: usize,
+    page_bytes: u32,
+    header_page: Vec<u8>,
+    formats: Vec<Format>,
+    cmdlines: Vec<u8>,
+    cpus: Option<u32>,
+    kernel: Option<String>,
+    /// Text of each CPU's `stats` file.
+    cpu_stats: Vec<Vec<u8>>,
+    clock: Option<ClockScale>,
+    compression: Compression,
+    buffers: Vec<Buffer>,
+}
+
+/// Reads a whole file.
+pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    let source = input.random_access()?;
+    assembler.input_damage(input);
+    let meta = Meta::read(&source)?;
+    meta.describe(assembler);
+    let endian = endian(&source)?;
+    let decoder = Decoder::new(
+        Layout::new(&meta.header_page, endian, meta.long_bytes),
+        meta.clock.unwrap_or(ClockScale::NANOSECONDS),
+        &meta.formats,
+        &meta.cmdlines,
+        &mut assembler.capture.comms,
+    );
+    let mut cpus = Vec::new();
+    for buffer in &meta.buffers {
+        for data in &buffer.cpus {
+            let pages = CpuPages::new(&source, meta.compression, *data, buffer.page_bytes, endian);
+            cpus.push(pages);
+        }
+    }
+    merge(cpus, &decoder, assembler)
+}
+
+/// The byte order of the machine traced stands behind magic and version.
+fn endian(source: &Source) -> Result<Endian, Error> {
+    let mut cursor = Cursor::new(source, MAGIC.len() as u64, Endian::Little);
+    cursor.string("the version of trace.dat")?;
+    match cursor.uint(1, "a byte order")? {
+        0 => Ok(Endian::Little),
+        1 => Ok(Endian::Big),
+        other => Err(cursor.malformed("byte order 0 or 1", &other.to_string())),
+    }
+}
+
+impl Meta {
+    fn read(source: &Source) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(source, MAGIC.len() as u64, endian(source)?);
+        let version = cursor.string("the version of trace.dat")?;
+        cursor.skip(1);
+        let mut meta = Self {
+            long_bytes: cursor.uint(1, "the size of a long")? as usize,
+            page_bytes: cursor.u32("the size of a page")?,
+            ..Self::default()
+        };
+        match version.as_str() {
+            "6" => v6::read(&mut meta, source, cursor)?,
+            "7" => v7::read(&mut meta, source, cursor)?,
+            other => {
+                let found = format!("version {other:?}");
+                return Err(cursor.malformed("trace.dat version 6 or 7", &found));
+            }
+        }
+        Ok(meta)
+    }
+
+    /// Takes an option that both versions have.
+    fn option(&mut self, id: u16, data: &[u8], endian: Endian) {
+        match id {
+            OPTION_CPUSTAT => self.cpu_stats.push(data.to_vec()),
+            OPTION_CPUCOUNT => self.cpus = endian.u32(data, 0),
+            OPTION_UNAME => {
+                let uname = String::from_utf8_lossy(data);
+                self.kernel = uname.split_whitespace().nth(2).map(str::to_owned);
+            }
+            OPTION_TSC2NSEC => {
+                if let (Some(mult), Some(shift)) = (endian.u32(data, 0), endian.u32(data, 4)) {
+                    self.clock = Some(ClockScale { mult, shift });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn header_page(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        cursor.expect(b"header_page\0", "the word header_page")?;
+        self.header_page = cursor.text(8, "the layout of a page")?;
+        cursor.expect(b"header_event\0", "the word header_event")?;
+        cursor.text(8, "the layout of a record").map(drop)
+    }
+
+    /// The formats of the tracers' own events.
+    fn ftrace_formats(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        for _ in 0..cursor.u32("the number of ftrace events")? {
+            let text = cursor.text(8, "the format of an event")?;
+            self.formats.extend(Format::parse(&text));
+        }
+        Ok(())
+    }
+
+    /// The formats of all other events, by subsystem.
+    fn event_formats(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+        for _ in 0..cursor.u32("the number of subsystems")? {
+            cursor.string("the name of a subsystem")?;
+            self.ftrace_formats(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// Puts header fields and what the buffers lost into the capture.
+    fn describe(&self, assembler: &mut Assembler<'_>) {
+        let header = &mut assembler.capture.header;
+        header.kernel.clone_from(&self.kernel);
+        header.cpus = self.cpus;
+        for stats in &self.cpu_stats {
+            for (key, kind) in [
+                (&b"\noverrun: "[..], LossKind::Overwritten),
+                (b"\ncommit overrun: ", LossKind::LostEvents),
+                (b"\ndropped events: ", LossKind::LostEvents),
+            ] {
+                let count = stat(stats, key);
+                if count > 0 {
+                    assembler.capture.losses.add(kind, count, || {
+                        let first = stats.split(|&b| b == b'\n').next().unwrap_or_default();
+                        let key = String::from_utf8_lossy(key.trim_ascii());
+                        format!("{}, {key} {count}", String::from_utf8_lossy(first))
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The number behind `key` in a `stats` file.
+fn stat(stats: &[u8], key: &[u8]) -> u64 {
+    let value = memmem::find(stats, key).map(|at| &stats[at + key.len()..]);
+    let digits = value.and_then(|value| value.split(|b| !b.is_ascii_digit()).next());
+    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
+}
