@@ -6,3 +6,4 @@ mod ftrace;
 mod input;
 mod perf;
 mod report;
+mod trace_dat;
