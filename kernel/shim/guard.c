@@ -67,7 +67,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	if (signal == SIGSYS)
 		kshim_record->system_call = info->si_syscall;
 	registers(context, &pc, &sp, &fp);
-	walk(pc, sp, fp);
+	/* After a system call the next instruction is current. */
+	walk(signal == SIGSYS ? pc - 1 : pc, sp, fp);
 	_exit(EXIT_FAILURE);
 }
 

@@ -422,7 +422,14 @@ void kshim_pmd_install(struct mm_struct *mm, pmd_t *pmd)
 
 static void map_pages(struct mm_struct *mm, struct folio *folio, pgoff_t index, unsigned int n)
 {
-	decide_range(folio->mapping->shim, KSHIM_MAPPED, index, n);
+	struct kshim *k = folio->mapping->shim;
+	struct kshim_decision *last = k->nr_log ? &k->log[k->nr_log - 1] : NULL;
+
+	/* Small folios are mapped one by one, but are one range to whoever reads this. */
+	if (last && last->kind == KSHIM_MAPPED && last->access == k->access && last->index + last->n == index)
+		last->n += n;
+	else
+		decide_range(k, KSHIM_MAPPED, index, n);
 	folio->mapcount += n;
 	memset(&mm->ptes[index], 1, n);
 }

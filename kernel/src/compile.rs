@@ -143,7 +143,8 @@ pub(crate) fn run(
 fn errors_only(stderr: &str) -> String {
     const LINES: usize = 40;
     let mut seen: Vec<&str> = Vec::new();
-    for line in stderr.lines().filter(|l| !l.contains(": warning: ") && !l.contains(": note: ")) {
+    let chatter = [": warning: ", ": note: ", ": some warnings being treated as errors"];
+    for line in stderr.lines().filter(|line| !chatter.iter().any(|c| line.contains(c))) {
         if !seen.contains(&line) {
             seen.push(line);
         }

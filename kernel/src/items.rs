@@ -478,7 +478,7 @@ static int table[] = { 1, 2 };
         );
         let names: Vec<_> =
             file.all_mentions().into_iter().map(|m| m.name.text().to_owned()).collect();
-        assert_eq!(names, ["s", "call", "f", "goto", "int", "p", "q"]);
+        assert_eq!(names, ["s", "call", "f", "goto", "int", "p", "q", "struct"]);
     }
 
     proptest::proptest! {
