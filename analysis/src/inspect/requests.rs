@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use traces::capture::Capture;
-use traces::event::{Device, EventKind, Extent, Rwbs};
+use traces::event::{Device, Event, EventKind, Extent, Rwbs};
 use traces::units::{SECTOR_SHIFT, Sector, Time};
 
 use crate::result::DeviceReads;
@@ -87,23 +87,38 @@ fn is_data_read(rwbs: Rwbs) -> bool {
 pub(super) fn collect(capture: &Capture) -> Vec<DeviceStats> {
     let mut devices: BTreeMap<Device, Collector> = BTreeMap::new();
     for event in &capture.events {
-        let mut at = |extent: Extent| devices.entry(extent.device).or_default();
-        match event.kind {
-            EventKind::BioQueue { extent, rwbs } if is_data_read(rwbs) => {
-                at(extent).queued.insert(extent.sector, event.time);
-            }
-            EventKind::BioSplit { extent, rest, rwbs } if is_data_read(rwbs) => {
-                at(extent).split(extent.sector, rest);
-            }
-            EventKind::RqIssue { extent, rwbs } => at(extent).issue(extent, rwbs, event.time),
-            EventKind::RqComplete { extent, .. } => at(extent).complete(extent, event.time),
-            _ => {}
+        if let Some(extent) = extent(&event.kind) {
+            devices.entry(extent.device).or_default().event(event);
         }
     }
     devices.into_iter().filter_map(|(device, collector)| collector.finish(device)).collect()
 }
 
+fn extent(kind: &EventKind) -> Option<Extent> {
+    match *kind {
+        EventKind::BioQueue { extent, .. }
+        | EventKind::BioSplit { extent, .. }
+        | EventKind::RqIssue { extent, .. }
+        | EventKind::RqComplete { extent, .. } => Some(extent),
+        _ => None,
+    }
+}
+
 impl Collector {
+    fn event(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::BioQueue { extent, rwbs } if is_data_read(rwbs) => {
+                self.queued.insert(extent.sector, event.time);
+            }
+            EventKind::BioSplit { extent, rest, rwbs } if is_data_read(rwbs) => {
+                self.split(extent.sector, rest);
+            }
+            EventKind::RqIssue { extent, rwbs } => self.issue(extent, rwbs, event.time),
+            EventKind::RqComplete { extent, .. } => self.complete(extent, event.time),
+            _ => {}
+        }
+    }
+
     /// The rest of a bio was queued when the whole of it was.
     fn split(&mut self, first: Sector, rest: Sector) {
         if let Some(&time) = self.queued.get(&first) {
@@ -142,7 +157,11 @@ impl Collector {
             data_reads: self.data_reads,
             metadata_reads: self.metadata_reads,
             writes: self.writes,
-            sizes: self.sizes.into_iter().map(|(bytes, count)| SizeCount { bytes, count }).collect(),
+            sizes: self
+                .sizes
+                .into_iter()
+                .map(|(bytes, count)| SizeCount { bytes, count })
+                .collect(),
             uncompleted: self.data_reads.count - self.latencies_ns.len() as u64,
             issue_to_complete_ns: Percentiles::of(self.latencies_ns),
             queue_to_issue_ns: Percentiles::of(self.queued_ns),
