@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, blk, ftrace, perf, text, trace_dat};
+use crate::{Error, blk, ftrace, perf, systrace, text, trace_dat};
 
 /// Bytes a recogniser may look at.
 const HEAD_BYTES: usize = 64 << 10;
@@ -21,6 +21,16 @@ pub(crate) struct Format {
 const FORMATS: &[Format] = &[
     Format { name: "trace.dat", recognise: trace_dat::recognise, read: trace_dat::read },
     Format { name: "blktrace", recognise: blk::binary::recognise, read: blk::binary::read },
+    Format {
+        name: "systrace HTML",
+        recognise: systrace::recognise_html,
+        read: systrace::read_html,
+    },
+    Format {
+        name: "compressed atrace",
+        recognise: systrace::recognise_atrace,
+        read: systrace::read_atrace,
+    },
     Format {
         name: "blkparse text",
         recognise: blk::text::recognise,

@@ -8,19 +8,22 @@ use traces::capture::LossKind;
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, blk};
+use crate::{Error, blk, raw_pages};
 
 /// What stands between the name of a run or device and the number of the CPU.
 const BLKTRACE_MARK: &str = ".blktrace.";
 
 /// Reads the capture in the directory `path`.
 pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Error> {
+    if raw_pages::recognise(path) {
+        return raw_pages::read(path, assembler);
+    }
     let runs = blktrace_files(path)?;
     if runs.is_empty() {
         return Err(Error::NotACapture {
             name: path.display().to_string(),
-            expected: format!("files called NAME{BLKTRACE_MARK}CPU"),
-            found: "none in this directory".to_owned(),
+            expected: format!("files called NAME{BLKTRACE_MARK}CPU, or {}", raw_pages::EXPECTED),
+            found: "neither in this directory".to_owned(),
         });
     }
     "blktrace".clone_into(&mut assembler.capture.header.format);
@@ -60,7 +63,7 @@ fn blktrace_files(path: &Path) -> Result<BTreeMap<String, BTreeSet<u32>>, Error>
 }
 
 /// The entries of a directory.
-fn list(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let fail = |source| Error::Io { name: path.display().to_string(), source };
     let entries = path.read_dir().map_err(fail)?;
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(fail)).collect()

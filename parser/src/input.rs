@@ -73,7 +73,7 @@ pub(crate) struct Input<'r> {
 impl<'r> Input<'r> {
     /// Takes `reader` and unpacks it as long as it starts with a known compression.
     pub(crate) fn open(reader: impl Read + 'r, name: &str) -> Result<Self, Error> {
-        let mut input = Self::plain(Box::new(reader), name, "");
+        let mut input = Self::unpacked(Box::new(reader), name, "");
         for _ in 0..NESTING_MAX {
             let head = input.peek(8)?;
             let Some(found) = COMPRESSIONS.iter().find(|c| head.starts_with(c.magic)) else {
@@ -81,7 +81,7 @@ impl<'r> Input<'r> {
             };
             let opened = (found.open)(Box::new(input));
             let reader = opened.map_err(|source| Error::Io { name: name.to_owned(), source })?;
-            input = Self::plain(reader, name, found.name);
+            input = Self::unpacked(reader, name, found.name);
         }
         Ok(input)
     }
@@ -116,7 +116,8 @@ impl<'r> Input<'r> {
         }
     }
 
-    fn plain(reader: BoxRead<'r>, name: &str, compression: &'static str) -> Self {
+    /// The output of a decoder, whose errors are damage. An empty name says there is none.
+    pub(crate) fn unpacked(reader: BoxRead<'r>, name: &str, compression: &'static str) -> Self {
         Self {
             name: name.to_owned(),
             reader,

@@ -26,8 +26,10 @@ mod events;
 mod ftrace;
 mod input;
 mod perf;
+mod raw_pages;
 mod ring_buffer;
 mod source;
+mod systrace;
 mod text;
 mod trace_dat;
 

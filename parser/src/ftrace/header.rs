@@ -82,8 +82,8 @@ fn entries(i: &[u8]) -> Scan<'_, Entries> {
     Ok((i, Entries { held, written, cpus }))
 }
 
-/// Whether the line belongs to the head of a `trace-cmd report`: `version = 6`, `cpus=6`,
-/// `CPU 3 is empty`.
+/// Whether the line belongs to the head of a `trace-cmd report` (`version = 6`, `cpus=6`,
+/// `CPU 3 is empty`) or stands in front of what atrace prints.
 pub(super) fn report_line<'a>(line: &'a [u8], part: &mut Part<'a>) -> bool {
     if let Some(cpus) = line.strip_prefix(b"cpus=") {
         if let Ok((_, cpus)) = dec_u32::<_, nom::error::Error<_>>(cpus) {
@@ -92,5 +92,7 @@ pub(super) fn report_line<'a>(line: &'a [u8], part: &mut Part<'a>) -> bool {
         return true;
     }
     line.starts_with(b"version = ")
+        || line == b"TRACE:"
+        || line.starts_with(b"capturing trace...")
         || (line.starts_with(b"CPU ") && memmem::find(line, b" is empty").is_some())
 }

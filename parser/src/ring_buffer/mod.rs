@@ -3,6 +3,7 @@
 pub(crate) mod format;
 mod merge;
 mod page;
+mod stats;
 
 use memchr::memchr;
 use rustc_hash::FxHashMap;
@@ -17,6 +18,7 @@ use format::{Field, Format};
 
 pub(crate) use merge::{Pages, merge};
 pub(crate) use page::Layout;
+pub(crate) use stats::count_losses;
 
 /// How the events of one id are read.
 enum Plan {

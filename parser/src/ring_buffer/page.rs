@@ -33,33 +33,48 @@ pub(crate) struct Layout {
     /// Bytes of the kernel's `long`, which is not always that of the program that wrote the file.
     commit_bytes: usize,
     data_at: usize,
+    data_bytes: usize,
 }
 
 impl Layout {
-    /// Takes the layout from a `header_page` file, or the usual one for `long_bytes` where it says
-    /// nothing of use.
-    pub(crate) fn new(header_page: &[u8], endian: Endian, long_bytes: usize) -> Self {
-        let usual = Self {
-            endian,
-            time_at: 0,
-            commit_at: 8,
-            commit_bytes: long_bytes,
-            data_at: 8 + long_bytes,
-        };
+    /// Takes the layout from a `header_page` file.
+    pub(crate) fn parse(header_page: &[u8], endian: Endian) -> Option<Self> {
         let fields = fields(header_page);
         let find = |name: &[u8]| fields.iter().find(|field| field.name() == name);
-        let (Some(time), Some(commit), Some(data)) =
-            (find(b"timestamp"), find(b"commit"), find(b"data"))
-        else {
-            return usual;
-        };
-        Self {
+        let (time, commit, data) = (find(b"timestamp")?, find(b"commit")?, find(b"data")?);
+        Some(Self {
             endian,
             time_at: time.offset(),
             commit_at: commit.offset(),
             commit_bytes: commit.size(),
             data_at: data.offset(),
+            data_bytes: data.size(),
+        })
+    }
+
+    /// The layout of pages that no `header_page` describes.
+    pub(crate) fn usual(endian: Endian, long_bytes: usize, page_bytes: usize) -> Self {
+        let data_at = 8 + long_bytes;
+        Self {
+            endian,
+            time_at: 0,
+            commit_at: 8,
+            commit_bytes: long_bytes,
+            data_at,
+            data_bytes: page_bytes.saturating_sub(data_at),
         }
+    }
+
+    /// Bytes in a page.
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.data_at + self.data_bytes
+    }
+
+    /// Whether `page` can be one: its records fit.
+    pub(crate) fn fits(&self, page: &[u8]) -> bool {
+        let commit = self.endian.uint(page, self.commit_at, self.commit_bytes);
+        let used = commit.map(|commit| commit & !(COMMIT_MISSED | COMMIT_MISSED_STORED));
+        used.is_some_and(|used| used <= self.data_bytes as u64)
     }
 
     /// Opens a page; None where it has no room for its own head.

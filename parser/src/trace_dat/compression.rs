@@ -14,7 +14,7 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// How the compressed parts of a file are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Compression {
+pub(crate) enum Compression {
     #[default]
     None,
     Zstd,

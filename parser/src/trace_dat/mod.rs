@@ -9,18 +9,16 @@ mod pages;
 mod v6;
 mod v7;
 
-use memchr::memmem;
-use traces::capture::LossKind;
-
 use crate::Error;
 use crate::assemble::Assembler;
 use crate::bytes::Endian;
 use crate::input::Input;
 use crate::ring_buffer::format::Format;
-use crate::ring_buffer::{ClockScale, Decoder, Layout, merge};
+use crate::ring_buffer::{ClockScale, Decoder, Layout, count_losses, merge};
 use crate::source::{Cursor, Source};
-use compression::Compression;
-use pages::CpuPages;
+pub(crate) use compression::Compression;
+
+pub(crate) use pages::CpuPages;
 
 /// First bytes of every version.
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -39,10 +37,10 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 
 /// Where the data of one CPU stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct CpuData {
-    cpu: u32,
-    offset: u64,
-    bytes: u64,
+pub(crate) struct CpuData {
+    pub(crate) cpu: u32,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// One trace buffer: the main one, or that of an instance.
@@ -76,8 +74,10 @@ pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Resu
     let meta = Meta::read(&source)?;
     meta.describe(assembler);
     let endian = endian(&source)?;
+    let layout = Layout::parse(&meta.header_page, endian)
+        .unwrap_or_else(|| Layout::usual(endian, meta.long_bytes, meta.page_bytes as usize));
     let decoder = Decoder::new(
-        Layout::new(&meta.header_page, endian, meta.long_bytes),
+        layout,
         meta.clock.unwrap_or(ClockScale::NANOSECONDS),
         &meta.formats,
         &meta.cmdlines,
@@ -174,27 +174,10 @@ impl Meta {
         header.kernel.clone_from(&self.kernel);
         header.cpus = self.cpus;
         for stats in &self.cpu_stats {
-            for (key, kind) in [
-                (&b"\noverrun: "[..], LossKind::Overwritten),
-                (b"\ncommit overrun: ", LossKind::LostEvents),
-                (b"\ndropped events: ", LossKind::LostEvents),
-            ] {
-                let count = stat(stats, key);
-                if count > 0 {
-                    assembler.capture.losses.add(kind, count, || {
-                        let first = stats.split(|&b| b == b'\n').next().unwrap_or_default();
-                        let key = String::from_utf8_lossy(key.trim_ascii());
-                        format!("{}, {key} {count}", String::from_utf8_lossy(first))
-                    });
-                }
-            }
+            // The first line says which CPU it is.
+            let cpu = stats.split(|&b| b == b'\n').next().unwrap_or_default();
+            let losses = &mut assembler.capture.losses;
+            count_losses(stats, &String::from_utf8_lossy(cpu), losses);
         }
     }
-}
-
-/// The number behind `key` in a `stats` file.
-fn stat(stats: &[u8], key: &[u8]) -> u64 {
-    let value = memmem::find(stats, key).map(|at| &stats[at + key.len()..]);
-    let digits = value.and_then(|value| value.split(|b| !b.is_ascii_digit()).next());
-    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }

@@ -14,7 +14,7 @@ use crate::source::{Cursor, Source};
 const GROUP_BYTES: u64 = 256 << 10;
 
 /// Reads the pages of one CPU.
-pub(super) struct CpuPages<'s> {
+pub(crate) struct CpuPages<'s> {
     source: &'s Source,
     compression: Compression,
     data: CpuData,
@@ -29,7 +29,7 @@ pub(super) struct CpuPages<'s> {
 }
 
 impl<'s> CpuPages<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         source: &'s Source,
         compression: Compression,
         data: CpuData,

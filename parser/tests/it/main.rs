@@ -6,4 +6,5 @@ mod ftrace;
 mod input;
 mod perf;
 mod report;
+mod systrace;
 mod trace_dat;

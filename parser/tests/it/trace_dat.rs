@@ -1,5 +1,6 @@
 //! `trace.dat` files, written here in every version, byte order, word size and compression.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use crate::common::{read_text, render, render_events};
@@ -33,9 +34,10 @@ impl Bytes {
     }
 
     fn uint(mut self, value: u64, size: usize) -> Self {
-        match self.flavour.is_big_endian {
-            true => self.bytes.extend_from_slice(&value.to_be_bytes()[8 - size..]),
-            false => self.bytes.extend_from_slice(&value.to_le_bytes()[..size]),
+        if self.flavour.is_big_endian {
+            self.bytes.extend_from_slice(&value.to_be_bytes()[8 - size..]);
+        } else {
+            self.bytes.extend_from_slice(&value.to_le_bytes()[..size]);
         }
         self
     }
@@ -69,8 +71,8 @@ fn format(name: &str, id: u16, fields: &[(&str, usize, usize, bool)]) -> String 
     let mut text = format!("name: {name}\nID: {id}\n{COMMON}\n");
     for (declaration, offset, size, signed) in fields {
         let signed = u8::from(*signed);
-        text +=
-            &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
+        writeln!(text, "\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};")
+            .expect("write to string");
     }
     text + "\nprint fmt: \"ID: 1\"\n"
 }
@@ -223,16 +225,20 @@ impl File {
             .uint(PAGE_BYTES as u64, 4)
     }
 
-    fn header_info(&self, bytes: Bytes) -> Bytes {
+    fn header_page(&self) -> String {
         let long = self.flavour.long_bytes;
         let data = 8 + long;
-        let text = format!(
+        format!(
             "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
              \tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\
              \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
              \tfield: char data;\toffset:{data};\tsize:{};\tsigned:1;\n",
             PAGE_BYTES - data
-        );
+        )
+    }
+
+    fn header_info(&self, bytes: Bytes) -> Bytes {
+        let text = self.header_page();
         bytes.raw(b"header_page\0").text(text.as_bytes(), 8).raw(b"header_event\0").text(b"", 8)
     }
 
@@ -307,7 +313,7 @@ impl File {
 
     fn version_7(&self) -> Vec<u8> {
         let new = || Bytes::new(self.flavour);
-        let bytes = self.start().raw(self.flavour.compression.as_bytes()).raw(b"\01.0\0");
+        let bytes = self.start().raw(self.flavour.compression.as_bytes()).raw(b"\x001.0\0");
         let options_at = bytes.bytes.len();
         let bytes = bytes.uint(0, 8);
         let (bytes, header) = self.section(bytes, 16, &self.header_info(new()).bytes);
@@ -512,4 +518,51 @@ fn unknown_version() {
     bytes[10] = b'9';
     let error = parser::read(&bytes[..], "trace.dat").expect_err("version 9");
     insta::assert_snapshot!(error.to_string());
+}
+
+/// Pages and formats as a directory that is laid out like tracefs.
+fn tracefs(file: &File) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("directory");
+    let write = |path: &str, bytes: &[u8]| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("parent")).expect("creates");
+        std::fs::write(path, bytes).expect("writes");
+    };
+    write("events/header_page", file.header_page().as_bytes());
+    write("saved_cmdlines", COMMS);
+    for (system, formats) in formats() {
+        for (i, format) in formats.iter().enumerate() {
+            write(&format!("events/{system}/event{i}/format"), format.as_bytes());
+        }
+    }
+    for cpu in 0..file.cpus.len() {
+        write(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"), &file.pages(cpu));
+        write(&format!("per_cpu/cpu{cpu}/stats"), b"entries: 5\noverrun: 0\ndropped events: 0\n");
+    }
+    directory
+}
+
+#[test]
+fn raw_pages_in_both_byte_orders_and_word_sizes() {
+    let expected = render_events(&read_text(SAMPLE_TEXT));
+    for is_big_endian in [false, true] {
+        for long_bytes in [4, 8] {
+            let flavour = Flavour { is_big_endian, long_bytes, ..PLAIN };
+            let directory = tracefs(&sample(flavour));
+            let capture = parser::read_path(directory.path()).expect("parses");
+            assert!(capture.losses.0.is_empty(), "{flavour:?}: {}", capture.losses);
+            assert_eq!(render_events(&capture), expected, "{flavour:?}");
+        }
+    }
+}
+
+#[test]
+fn raw_pages_with_losses() {
+    let directory = tracefs(&sample(PLAIN));
+    let per_cpu = directory.path().join("per_cpu");
+    std::fs::write(per_cpu.join("cpu0/stats"), "entries: 5\noverrun: 12\n").expect("writes");
+    std::fs::remove_file(per_cpu.join("cpu1/trace_pipe_raw")).expect("removes");
+    let capture = parser::read_path(directory.path()).expect("parses");
+    let losses = capture.losses.to_string();
+    insta::assert_snapshot!(losses.replace(&*directory.path().to_string_lossy(), "DIR"));
 }
