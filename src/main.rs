@@ -1,2 +1,59 @@
-//! Being written.
-fn main() {}
+//! The command line. One file per subcommand; what they share is in [`sources`] and [`output`].
+
+mod cli;
+mod compare;
+mod exit;
+mod inspect;
+mod output;
+mod policy;
+mod replay;
+mod sources;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // --help and --version come this way too, and are no errors.
+            let _ = error.print();
+            return exit::code(if error.use_stderr() { exit::USAGE } else { exit::OK });
+        }
+    };
+    match std::panic::catch_unwind(|| run(&cli)) {
+        Ok(Ok(code)) => exit::code(code),
+        Ok(Err(error)) => fail(&error),
+        // The panic message is on stderr already.
+        Err(_) => exit::code(exit::BUG),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<u8> {
+    match &cli.command {
+        Command::Inspect(args) => inspect::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Compare(args) => compare::run(args),
+        Command::Policy(args) => policy::run(args),
+    }
+}
+
+/// Says what went wrong. A reader that went away (`| head`) is nothing to talk about.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let broken_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if broken_pipe {
+        return exit::code(exit::OK);
+    }
+    eprintln!("rareplay: {error:#}");
+    let usage = error.is::<cli::UsageError>() || error.is::<::replay::policy::PolicyError>();
+    exit::code(if usage { exit::USAGE } else { exit::BAD_INPUT })
+}

@@ -67,16 +67,29 @@ pub struct Loaded {
     pub capture: Option<Capture>,
 }
 
+/// A capture with its events, and the streams built from it if there are any.
+#[derive(Debug)]
+pub struct Opened {
+    /// The capture.
+    pub capture: Capture,
+    /// The access streams.
+    pub source: Result<Source, LoadError>,
+}
+
 /// Loads a capture or a workload description.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let mut settings = Settings::default();
-    for (key, value) in &options.set {
-        settings.set(key, value, Origin::Given)?;
-    }
     if workload::is_workload(path) {
-        let source = workload::read(path, &settings)?;
+        let source = workload::read(path, &given(options)?)?;
         return Ok(Loaded { source, capture: None });
     }
+    let Opened { mut capture, source } = open(path, options)?;
+    capture.events = Vec::new();
+    Ok(Loaded { source: source?, capture: Some(capture) })
+}
+
+/// Reads a capture, and builds its streams as far as it has any.
+pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
+    let mut settings = given(options)?;
     let mut accesses = options.accesses.clone();
     if let Some(path) = sidecar::path_for(path) {
         let sidecar = Sidecar::read(&path)?;
@@ -85,17 +98,32 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
             accesses = Some(path.with_file_name(list));
         }
     }
-    let mut capture = parser::read_path(path)?;
+    let capture = parser::read_path(path)?;
     let allow_inferred = options.allow_inferred || accesses.is_some();
     let stream_options = StreamOptions { settings, allow_inferred };
     let name = path.display().to_string();
-    let mut source = streams::build(&capture, &name, &stream_options)?;
-    if let Some(path) = accesses {
+    let source = streams::build(&capture, &name, &stream_options)
+        .map_err(LoadError::from)
+        .and_then(|source| with_accesses(source, accesses));
+    Ok(Opened { capture, source })
+}
+
+/// The `--set` values over the defaults.
+fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
+    let mut settings = Settings::default();
+    for (key, value) in &options.set {
+        settings.set(key, value, Origin::Given)?;
+    }
+    Ok(settings)
+}
+
+/// Takes the accesses from a list, if there is one.
+fn with_accesses(mut source: Source, list: Option<PathBuf>) -> Result<Source, LoadError> {
+    if let Some(path) = list {
         let text = std::fs::read_to_string(&path)
             .map_err(|source| LoadError::Accesses { path: path.clone(), source })?;
         ops::replace_accesses(&mut source, &text)
             .map_err(|source| LoadError::Ops { path, source })?;
     }
-    capture.events = Vec::new();
-    Ok(Loaded { source, capture: Some(capture) })
+    Ok(source)
 }

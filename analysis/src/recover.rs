@@ -24,7 +24,9 @@ const USUAL_RA_PAGES: [u64; 7] = [0, 16, 32, 64, 128, 256, 1024];
 ///
 /// `None` for a workload description, which no kernel made, unless it names one.
 pub fn recover(source: &mut Source) -> Option<Arc<dyn Policy>> {
-    if let Some(name) = policy::for_kernel(&source.settings.kernel.value) {
+    let named = &source.settings.policy.value;
+    let of_release = policy::for_kernel(&source.settings.kernel.value);
+    if let Some(name) = Some(named.as_str()).filter(|name| !name.is_empty()).or(of_release) {
         let policy = policy::parse(name).ok()?;
         recover_under(source, &*policy);
         return Some(policy);

@@ -156,6 +156,8 @@ impl std::ops::AddAssign for CacheLock {
 pub struct Log {
     /// Folios inserted, by order.
     pub folios_by_order: [u64; Order::COUNT],
+    /// Folios allocated whose insertion found a page already there, by order.
+    pub conflicts_by_order: [u64; Order::COUNT],
     /// Pages inserted.
     pub pages_inserted: u64,
     /// Windows filled.
@@ -190,6 +192,7 @@ impl Log {
         self.cache_lock.acquisitions += 1;
         if !added {
             self.cache_lock.insert_conflicts += 1;
+            self.conflicts_by_order[usize::from(folio.order.0)] += 1;
             return;
         }
         self.folios_by_order[usize::from(folio.order.0)] += 1;

@@ -355,7 +355,7 @@ impl PageCache {
             if stopped {
                 break;
             }
-            if batch.folios >= folios_max {
+            if batch.folios >= folios_max && batch.end < last {
                 batch.stop = Stop::Full;
                 break;
             }

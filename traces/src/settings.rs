@@ -62,6 +62,8 @@ impl<T> Setting<T> {
 pub struct Settings {
     /// Kernel release, empty where unknown.
     pub kernel: Setting<String>,
+    /// Policy the kernel ran, empty where it is that of its release.
+    pub policy: Setting<String>,
     /// Filesystem, empty where unknown.
     pub filesystem: Setting<String>,
     /// `bdi->ra_pages`, from `read_ahead_kb`.
@@ -87,6 +89,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             kernel: Setting::assumed(String::new()),
+            policy: Setting::assumed(String::new()),
             filesystem: Setting::assumed(String::new()),
             ra_pages: Setting::assumed(32),
             max_sectors_kb: Setting::assumed(1280),
@@ -125,6 +128,7 @@ pub enum SettingError {
 /// Keys of `--set` and of the sidecar.
 pub const KEYS: &[&str] = &[
     "kernel",
+    "policy",
     "fs",
     "read_ahead_kb",
     "max_sectors_kb",
@@ -155,6 +159,7 @@ impl Settings {
         let bytes = || parse_bytes(value).ok_or_else(|| bad("a size such as 64M"));
         match key {
             "kernel" => self.kernel.offer(value.to_owned(), origin),
+            "policy" => self.policy.offer(value.to_owned(), origin),
             "fs" => self.set_filesystem(value, origin),
             "read_ahead_kb" => {
                 let kb = number("a number of KiB")?;

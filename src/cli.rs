@@ -1,0 +1,156 @@
+//! Arguments, as clap reads them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Replays Linux readahead: what another readahead would do to a recorded workload.
+#[derive(Debug, Parser)]
+#[command(name = "rareplay", version, about, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what is in a capture: kernel, files, streams, orders, device reads, losses.
+    Inspect(InspectArgs),
+    /// Replay captures under the kernel that made them and compare folio by folio.
+    Verify(VerifyArgs),
+    /// Replay sources under other policies, one column per policy.
+    Replay(ReplayArgs),
+    /// Compare one source under two policies, with the proof that the replay is right.
+    Compare(CompareArgs),
+    /// List the built-in policies, or show one.
+    Policy(PolicyArgs),
+}
+
+/// An argument that clap cannot judge.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for the terminal.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values.
+    Csv,
+    /// Tables for pull requests.
+    Markdown,
+    /// 72-column tables for a changelog.
+    Mail,
+}
+
+/// How sources are read.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArgs {
+    /// Override a setting of the source, such as `read_ahead_kb=256`.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_set)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// Replay streams that only show what readahead did, not what the program asked for.
+    #[arg(long)]
+    pub(crate) allow_inferred: bool,
+
+    /// Go on with a capture that lost events.
+    #[arg(long)]
+    pub(crate) allow_loss: bool,
+
+    /// Take the accesses from this list instead of the capture's events.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) accesses: Option<PathBuf>,
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Captures.
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub(crate) captures: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Captures, or folders of captures.
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub(crate) captures: Vec<PathBuf>,
+    /// Policy to hold the captures against; their own kernel's if missing.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Captures and workload descriptions.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Policy to replay under; give it once per column.
+    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    pub(crate) policies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// A capture or workload description.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source_path: PathBuf,
+    /// The two policies, the one to start from first.
+    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    pub(crate) policies: Vec<String>,
+    /// Also write an HTML page with charts and the data behind them.
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// All built-in policies.
+    List,
+    /// One policy: what it does, the commits it follows, how it was checked.
+    Show {
+        /// Its name.
+        name: String,
+    },
+}
+
+fn parse_set(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    if !traces::settings::KEYS.contains(&key) {
+        return Err(format!("unknown setting; known are {}", traces::settings::KEYS.join(", ")));
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}

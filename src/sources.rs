@@ -1,0 +1,92 @@
+//! From arguments to sources.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use analysis::load::{LoadOptions, Loaded, load};
+use analysis::recover::recover;
+use replay::policy::{self, Policy, PolicyError};
+use traces::capture::Severity;
+
+use crate::cli::SourceArgs;
+
+/// A source ready to be replayed.
+pub(crate) struct Ready {
+    pub(crate) loaded: Loaded,
+    /// The policy of the kernel that made the capture.
+    pub(crate) own_policy: Option<Arc<dyn Policy>>,
+}
+
+/// The input lost events, and the user did not say to go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} lost events, so replays of it prove nothing (--allow-loss goes on):\n{losses}")]
+pub(crate) struct DataLoss {
+    path: String,
+    losses: String,
+}
+
+impl SourceArgs {
+    pub(crate) fn options(&self) -> LoadOptions {
+        LoadOptions {
+            set: self.set.clone(),
+            allow_inferred: self.allow_inferred,
+            accesses: self.accesses.clone(),
+        }
+    }
+
+    /// Loads a source and recovers its settings.
+    pub(crate) fn ready(&self, path: &Path) -> anyhow::Result<Ready> {
+        let mut loaded = load(path, &self.options())?;
+        if let Some(capture) = &loaded.capture
+            && capture.losses.severity() == Some(Severity::DataLoss)
+            && !self.allow_loss
+        {
+            let losses = capture.losses.to_string();
+            return Err(DataLoss { path: path.display().to_string(), losses }.into());
+        }
+        let own_policy = recover(&mut loaded.source);
+        Ok(Ready { loaded, own_policy })
+    }
+}
+
+/// The policies that names on the command line stand for.
+pub(crate) fn policies(names: &[String]) -> Result<Vec<Arc<dyn Policy>>, PolicyError> {
+    names.iter().map(|name| policy::parse(name)).collect()
+}
+
+/// Files to read: those named, and those in the folders named, by name.
+///
+/// Files in a folder that belong to a capture rather than being one are left out.
+pub(crate) fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = files.len();
+            collect(path, &mut files)?;
+            files[before..].sort();
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let read = |error| anyhow::anyhow!("cannot read {}: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if is_capture_name(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file found in a folder may be a capture: notes, settings and tables beside it are not.
+fn is_capture_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = [".md", ".toml", ".tsv", ".csv", ".json", ".meta.txt", ".ops.txt", "env.txt"];
+    !name.starts_with('.') && !beside.iter().any(|suffix| name.ends_with(suffix))
+}
