@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
+use liblzma::read::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
 
 use crate::Error;
 use crate::source::Source;
@@ -18,6 +20,9 @@ const AHEAD_BYTES: usize = 64 << 10;
 const IN_MEMORY_BYTES_MAX: u64 = 1 << 30;
 /// Bytes they are read in.
 const IN_MEMORY_STEP: usize = 1 << 20;
+
+/// Most memory an xz stream may ask for; its strongest preset takes 65 MB.
+const XZ_MEMORY_BYTES_MAX: u64 = 256 << 20;
 
 /// Any reader.
 type BoxRead<'r> = Box<dyn Read + 'r>;
@@ -40,6 +45,14 @@ const COMPRESSIONS: &[Compression] = &[
         name: "gzip",
         magic: &[0x1f, 0x8b, 8],
         open: |reader| Ok(Box::new(MultiGzDecoder::new(reader))),
+    },
+    Compression {
+        name: "xz",
+        magic: &[0xfd, b'7', b'z', b'X', b'Z', 0],
+        open: |reader| {
+            let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES_MAX, CONCATENATED)?;
+            Ok(Box::new(XzDecoder::new_stream(reader, stream)))
+        },
     },
 ];
 

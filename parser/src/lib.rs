@@ -2,7 +2,7 @@
 //!
 //! [`read_path`] and [`read`] recognise the format of a capture from its content and return its
 //! events as a [`Capture`]; [`stream`] hands the same events to a [`Sink`] batch by batch in bounded
-//! memory. Compressed input (zstd, gzip) is unpacked on the way, whatever the file is called.
+//! memory. Compressed input (zstd, gzip, xz) is unpacked on the way, whatever the file is called.
 //!
 //! Nothing is dropped silently. What a format says about lost events, and every line or record that
 //! could not be understood, ends up in [`Capture::losses`] with a count and its first place; events

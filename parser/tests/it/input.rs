@@ -21,6 +21,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("compresses")
 }
 
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    encoder.write_all(bytes).expect("compresses");
+    encoder.finish().expect("compresses")
+}
+
 fn message(bytes: &[u8]) -> String {
     parser::read(bytes, "run.txt").expect_err("no capture").to_string()
 }
@@ -30,7 +36,9 @@ fn compression_is_recognised_by_content() {
     let plain = render_events(&read_fixture(FIXTURE));
     let bytes = fixture_bytes();
     let two_frames = [zstd(&bytes[..1000]), zstd(&bytes[1000..])].concat();
-    for packed in [zstd(&bytes), gzip(&bytes), zstd(&gzip(&bytes)), two_frames] {
+    let two_streams = [xz(&bytes[..1000]), xz(&bytes[1000..])].concat();
+    let nested = zstd(&gzip(&bytes));
+    for packed in [zstd(&bytes), gzip(&bytes), xz(&bytes), nested, two_frames, two_streams] {
         let capture = parser::read(&packed[..], "run.txt").expect("parses");
         assert_eq!(render_events(&capture), plain);
         assert!(capture.losses.0.is_empty(), "{}", capture.losses);
@@ -86,7 +94,7 @@ fn compressed_frame_cut_short() {
         format!("  a-1 [000] ..... 1.{time:06}: mm_filemap_fault: dev=8:1 ino=83 ofs={ofs}\n")
     };
     let bytes: Vec<u8> = (0..20_000).flat_map(|i| line(i).into_bytes()).collect();
-    for packed in [zstd(&bytes), gzip(&bytes)] {
+    for packed in [zstd(&bytes), gzip(&bytes), xz(&bytes)] {
         let cut = &packed[..packed.len() * 3 / 4];
         let capture = parser::read(cut, "run.txt").expect("parses");
         assert!(!capture.events.is_empty());
