@@ -8,7 +8,7 @@ use crate::Error;
 use crate::source::Cursor;
 
 /// Most bytes a chunk may unpack to.
-const CHUNK_BYTES_MAX: u64 = 256 << 20;
+const CHUNK_BYTES_MAX: u64 = 64 << 20;
 /// First bytes of a zstd frame, which the writer may leave out.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -36,7 +36,7 @@ impl Compression {
         let packed_bytes = cursor.u32("the packed size of a chunk")?;
         let bytes = u64::from(cursor.u32("the size of a chunk")?);
         if bytes > CHUNK_BYTES_MAX {
-            return Err(cursor.malformed("a chunk of at most 256 MiB", &format!("{bytes} bytes")));
+            return Err(cursor.malformed("a chunk of at most 64 MiB", &format!("{bytes} bytes")));
         }
         let packed = cursor.take(packed_bytes.into(), "the content of a chunk")?;
         let unpacked = self.unpack(&packed, bytes);

@@ -23,6 +23,9 @@ pub(crate) use pages::CpuPages;
 /// First bytes of every version.
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
+/// Most CPUs a file may name.
+const CPUS_MAX: u32 = 8192;
+
 /// Options of both versions.
 const OPTION_CPUSTAT: u16 = 2;
 const OPTION_BUFFER: u16 = 3;
@@ -102,6 +105,15 @@ fn endian(source: &Source) -> Result<Endian, Error> {
         1 => Ok(Endian::Big),
         other => Err(cursor.malformed("byte order 0 or 1", &other.to_string())),
     }
+}
+
+/// Reads the number of CPUs, which no kernel lets be larger than 8192.
+fn check_cpus(cursor: &mut Cursor<'_>) -> Result<u32, Error> {
+    let cpus = cursor.u32("the number of CPUs")?;
+    if cpus > CPUS_MAX {
+        return Err(cursor.malformed("at most 8192 CPUs", &cpus.to_string()));
+    }
+    Ok(cpus)
 }
 
 impl Meta {

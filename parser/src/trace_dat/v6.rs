@@ -1,6 +1,6 @@
 //! Version 6: everything in a row.
 
-use super::{Buffer, CpuData, Meta, OPTION_BUFFER};
+use super::{Buffer, CpuData, Meta, OPTION_BUFFER, check_cpus};
 use crate::Error;
 use crate::source::{Cursor, Source};
 
@@ -17,7 +17,7 @@ pub(super) fn read(meta: &mut Meta, source: &Source, mut cursor: Cursor<'_>) -> 
     let printk_bytes = cursor.u32("the size of the printk formats")?;
     cursor.skip(printk_bytes.into());
     meta.cmdlines = cursor.text(8, "the names of threads")?;
-    let cpus = cursor.u32("the number of CPUs")?;
+    let cpus = check_cpus(&mut cursor)?;
     meta.cpus = Some(cpus);
 
     let mut instances = Vec::new();

@@ -1,8 +1,11 @@
 //! Version 7: sections, found through lists of options.
 
+use std::collections::BTreeSet;
+
 use super::compression::Compression;
-use super::{Buffer, CpuData, Meta, OPTION_BUFFER};
+use super::{Buffer, CpuData, Meta, OPTION_BUFFER, check_cpus};
 use crate::Error;
+use crate::bytes::Endian;
 use crate::source::{Cursor, Source};
 
 const OPTION_DONE: u16 = 0;
@@ -25,17 +28,23 @@ pub(super) fn read(meta: &mut Meta, source: &Source, mut cursor: Cursor<'_>) -> 
         None => return Err(cursor.malformed("compression zstd, zlib or none", &name)),
     };
     let mut next = cursor.u64("the position of the options")?;
+    let mut seen = BTreeSet::new();
     for _ in 0..OPTION_LISTS_MAX {
         if next == 0 {
             break;
         }
-        next = options(meta, source, Cursor::new(source, next, cursor.endian))?;
+        next = options(meta, &mut seen, source, Cursor::new(source, next, cursor.endian))?;
     }
     Ok(())
 }
 
 /// Reads one list of options; returns where the next one stands, or 0.
-fn options(meta: &mut Meta, source: &Source, cursor: Cursor<'_>) -> Result<u64, Error> {
+fn options(
+    meta: &mut Meta,
+    seen: &mut BTreeSet<u16>,
+    source: &Source,
+    cursor: Cursor<'_>,
+) -> Result<u64, Error> {
     let endian = cursor.endian;
     let list = section(meta, source, cursor)?;
     let mut cursor = Cursor::new(&list, 0, endian);
@@ -47,16 +56,28 @@ fn options(meta: &mut Meta, source: &Source, cursor: Cursor<'_>) -> Result<u64, 
             OPTION_DONE => return Ok(offset),
             OPTION_BUFFER => meta.buffers.push(buffer(source, data, endian)?),
             OPTION_HEADER_INFO | OPTION_FTRACE_EVENTS | OPTION_EVENT_FORMATS | OPTION_CMDLINES => {
-                let part = section(meta, source, Cursor::new(source, offset, endian))?;
-                let mut cursor = Cursor::new(&part, 0, endian);
-                match id {
-                    OPTION_HEADER_INFO => meta.header_page(&mut cursor)?,
-                    OPTION_FTRACE_EVENTS => meta.ftrace_formats(&mut cursor)?,
-                    OPTION_EVENT_FORMATS => meta.event_formats(&mut cursor)?,
-                    _ => meta.cmdlines = cursor.text(8, "the names of threads")?,
+                // Later ones would say the same again.
+                if seen.insert(id) {
+                    part(meta, id, source, Cursor::new(source, offset, endian))?;
                 }
             }
             _ => meta.option(id, &data, endian),
+        }
+    }
+}
+
+/// Reads the section of formats or names that option `id` points to.
+fn part(meta: &mut Meta, id: u16, source: &Source, cursor: Cursor<'_>) -> Result<(), Error> {
+    let endian = cursor.endian;
+    let content = section(meta, source, cursor)?;
+    let mut cursor = Cursor::new(&content, 0, endian);
+    match id {
+        OPTION_HEADER_INFO => meta.header_page(&mut cursor),
+        OPTION_FTRACE_EVENTS => meta.ftrace_formats(&mut cursor),
+        OPTION_EVENT_FORMATS => meta.event_formats(&mut cursor),
+        _ => {
+            meta.cmdlines = cursor.text(8, "the names of threads")?;
+            Ok(())
         }
     }
 }
@@ -78,7 +99,7 @@ fn section(meta: &Meta, source: &Source, mut cursor: Cursor<'_>) -> Result<Sourc
 }
 
 /// The buffer that an option describes.
-fn buffer(source: &Source, option: Vec<u8>, endian: crate::bytes::Endian) -> Result<Buffer, Error> {
+fn buffer(source: &Source, option: Vec<u8>, endian: Endian) -> Result<Buffer, Error> {
     let option = Source::memory(option, &format!("{}, option of a buffer", source.name));
     let mut cursor = Cursor::new(&option, 0, endian);
     let _section = cursor.u64("the position of a buffer")?;
@@ -86,7 +107,7 @@ fn buffer(source: &Source, option: Vec<u8>, endian: crate::bytes::Endian) -> Res
     let _clock = cursor.string("the clock of a buffer")?;
     let page_bytes = cursor.u32("the size of a page")?;
     let mut cpus = Vec::new();
-    for _ in 0..cursor.u32("the number of CPUs")? {
+    for _ in 0..check_cpus(&mut cursor)? {
         let cpu = cursor.u32("the number of a CPU")?;
         let offset = cursor.u64("the position of a CPU's data")?;
         let bytes = cursor.u64("the size of a CPU's data")?;

@@ -5,6 +5,7 @@ mod common;
 mod ftrace;
 mod input;
 mod perf;
+mod properties;
 mod report;
 mod systrace;
 mod trace_dat;

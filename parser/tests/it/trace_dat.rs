@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use crate::common::{read_text, render, render_events};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use traces::capture::{Capture, LossKind};
 
 const PAGE_BYTES: usize = 4096;
@@ -565,4 +567,26 @@ fn raw_pages_with_losses() {
     let capture = parser::read_path(directory.path()).expect("parses");
     let losses = capture.losses.to_string();
     insta::assert_snapshot!(losses.replace(&*directory.path().to_string_lossy(), "DIR"));
+}
+
+proptest! {
+    /// Whatever is changed or missing, the reader says so or reads on, and does not panic.
+    #[test]
+    fn damaged_files(
+        version in 6..=7_u8,
+        is_big_endian in any::<bool>(),
+        compression in prop::sample::select(vec!["none", "zlib", "zstd"]),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        length in any::<prop::sample::Index>(),
+    ) {
+        let compression = if version == 6 { "none" } else { compression };
+        let flavour = Flavour { version, is_big_endian, compression, ..PLAIN };
+        let mut bytes = sample(flavour).to_bytes();
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        bytes.truncate(length.index(2 * bytes.len()));
+        let _ = parser::read(&bytes[..], "trace.dat");
+    }
 }
