@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use traces::access::Source;
-use traces::capture::Capture;
+use traces::capture::{Capture, LossKind};
 use traces::ops::{self, OpsError};
 use traces::settings::{Origin, SettingError, Settings};
 use traces::sidecar::{self, Sidecar, SidecarError};
@@ -98,13 +98,17 @@ pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
             accesses = Some(path.with_file_name(list));
         }
     }
-    let capture = parser::read_path(path)?;
+    let mut capture = parser::read_path(path)?;
     let allow_inferred = options.allow_inferred || accesses.is_some();
     let stream_options = StreamOptions { settings, allow_inferred };
     let name = path.display().to_string();
     let source = streams::build(&capture, &name, &stream_options)
         .map_err(LoadError::from)
         .and_then(|source| with_accesses(source, accesses));
+    if let Ok(Source { implausible_events: count @ 1.., .. }) = source {
+        let what = || "an event that names a place no file has".to_owned();
+        capture.losses.add(LossKind::BadFields, count, what);
+    }
     Ok(Opened { capture, source })
 }
 

@@ -12,7 +12,7 @@ use traces::access::{AccessKind, Source};
 use traces::settings::{Origin, Settings};
 use traces::units::ByteOffset;
 
-use crate::verify::{Matched, Trial};
+use crate::verify::{Matched, Score, Trial};
 
 /// `max_sectors_kb` values that devices and drivers come with.
 const USUAL_MAX_SECTORS_KB: [u64; 10] = [64, 128, 256, 512, 768, 1024, 1280, 2048, 4096, 8192];
@@ -32,7 +32,7 @@ pub fn recover(source: &mut Source) -> Option<Arc<dyn Policy>> {
         return Some(policy);
     }
     source.recorded.as_ref()?;
-    let mut best: Option<((u64, u64), Arc<dyn Policy>, Source)> = None;
+    let mut best: Option<(Score, Arc<dyn Policy>, Source)> = None;
     for name in candidates(source) {
         let policy = policy::parse(name).ok()?;
         let mut tried = source.clone();
@@ -59,7 +59,7 @@ fn candidates(source: &Source) -> &'static [&'static str] {
 }
 
 /// Recovers settings under one policy; returns how well it then matches.
-fn recover_under(source: &mut Source, policy: &dyn Policy) -> (u64, u64) {
+fn recover_under(source: &mut Source, policy: &dyn Policy) -> Score {
     let mut best = Trial::run(source, policy);
     if !best.is_complete() && source.recorded.is_some() {
         recover_random(source, policy, &mut best);

@@ -143,6 +143,9 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
     })
 }
 
+/// Folios and device reads that match; more is better.
+pub(crate) type Score = (u64, u64);
+
 /// What a trial replay matches.
 pub(crate) struct Trial {
     /// Folios, per file.
@@ -168,7 +171,7 @@ impl Trial {
     }
 
     /// Folios, then device reads that match.
-    pub(crate) fn score(&self) -> (u64, u64) {
+    pub(crate) fn score(&self) -> Score {
         (self.files.iter().map(|file| file.matched).sum(), self.reads.matched)
     }
 

@@ -256,6 +256,8 @@ pub struct Source {
     pub accesses: Vec<Access>,
     /// Trace-order anchors, in time order.
     pub anchors: Vec<Anchor>,
+    /// Events left out because they name places no file has.
+    pub implausible_events: u64,
     /// The oldest kernel (major, minor) that records all the events the capture holds.
     pub kernel_min: (u32, u32),
     /// What was recorded; `None` for a workload description.

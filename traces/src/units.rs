@@ -40,11 +40,11 @@ macro_rules! quantity {
             }
         }
 
-        /// The distance between two positions, in this type's unit.
+        /// The distance between two positions, in this type's unit; 0 if the other one is later.
         impl Sub for $name {
             type Output = u64;
             fn sub(self, other: Self) -> u64 {
-                self.0 - other.0
+                self.0.saturating_sub(other.0)
             }
         }
 

@@ -200,6 +200,7 @@ pub fn parse(text: &str, name: &str, settings: &Settings) -> Result<Source, Work
         threads: Vec::new(),
         accesses: Vec::new(),
         anchors: Vec::new(),
+        implausible_events: 0,
         kernel_min: (0, 0),
         recorded: None,
     };

@@ -83,6 +83,7 @@ struct Builder<'a> {
     blocks: Blocks,
     seen: Seen,
     fidelity: Fidelity,
+    implausible_events: u64,
 }
 
 impl<'a> Builder<'a> {
@@ -101,6 +102,7 @@ impl<'a> Builder<'a> {
             blocks: Blocks::default(),
             seen: Seen::default(),
             fidelity: Fidelity::Exact,
+            implausible_events: 0,
         }
     }
 
@@ -127,6 +129,10 @@ impl<'a> Builder<'a> {
     }
 
     fn event(&mut self, seq: u64, event: &Event) {
+        if !is_plausible(&event.kind) {
+            self.implausible_events += 1;
+            return;
+        }
         match event.kind {
             EventKind::BufferedRead { file, size_bytes, pos, count } => {
                 let file = self.file(file);
@@ -473,6 +479,7 @@ impl<'a> Builder<'a> {
             threads: self.thread_names,
             accesses: self.raws.into_iter().map(|raw| raw.access).collect(),
             anchors: self.anchors,
+            implausible_events: self.implausible_events,
             kernel_min: kernel_min(capture),
             recorded: Some(recorded),
         })
@@ -614,9 +621,49 @@ fn kernel_min(capture: &Capture) -> (u32, u32) {
         | EventKind::AsyncRa { .. }
         | EventKind::RaOrder { .. }
         | EventKind::RaUnbounded { .. } => (6, 18),
-        EventKind::GetPages { .. } | EventKind::Fault { .. } | EventKind::MapPages { .. } => (6, 12),
+        EventKind::GetPages { .. } | EventKind::Fault { .. } | EventKind::MapPages { .. } => {
+            (6, 12)
+        }
         EventKind::AddToPageCache { order, .. } if order.0 > 0 => (5, 18),
         _ => (0, 0),
     };
     capture.events.iter().map(since).max().unwrap_or_default()
+}
+
+/// Pages of the largest file a replay takes: 256 TiB. State is kept per 16 MiB of a file.
+const FILE_PAGES_MAX: u64 = 1 << 36;
+/// Most bytes of one read (`MAX_RW_COUNT`).
+pub(super) const READ_BYTES_MAX: u64 = 0x7fff_f000;
+
+/// Whether an event names a place that a file can have. Damaged captures hold others.
+fn is_plausible(kind: &EventKind) -> bool {
+    let fits =
+        |first: u64, pages: u64| first.checked_add(pages).is_some_and(|end| end <= FILE_PAGES_MAX);
+    match *kind {
+        EventKind::BufferedRead { size_bytes, pos, count, .. } => {
+            count <= READ_BYTES_MAX
+                && size_bytes >> PAGE_SHIFT <= FILE_PAGES_MAX
+                && pos.0 >> PAGE_SHIFT <= FILE_PAGES_MAX
+        }
+        EventKind::GetPages { index, last, .. } | EventKind::MapPages { index, last, .. } => {
+            index <= last && fits(last.0, 1)
+        }
+        EventKind::Fault { index, .. } => fits(index.0, 1),
+        EventKind::AddToPageCache { index, order, .. }
+        | EventKind::DeleteFromPageCache { index, order, .. } => {
+            usize::from(order.0) < Order::COUNT
+                && fits(index.0, order.pages())
+                && index.0 % order.pages() == 0
+        }
+        EventKind::RaUnbounded { index, nr_to_read: pages, .. }
+        | EventKind::RaOrder { index, size: pages, .. }
+        | EventKind::SyncRa { index, req_count: pages, .. }
+        | EventKind::AsyncRa { index, req_count: pages, .. } => fits(index.0, pages),
+        EventKind::BioQueue { extent, .. }
+        | EventKind::RqIssue { extent, .. }
+        | EventKind::RqComplete { extent, .. } => {
+            extent.sector.0.checked_add(extent.sectors).is_some() && extent.sectors < 1 << 32
+        }
+        _ => true,
+    }
 }

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::builder::READ_BYTES_MAX;
 use crate::event::Syscall;
 use crate::units::{ByteOffset, PageIndex};
 
@@ -98,6 +99,8 @@ impl Syscalls {
             _ => return None,
         };
         running.claimed = true;
+        let count = count.min(READ_BYTES_MAX);
+        let pos = pos.map(|pos: u64| pos.min(i64::MAX.cast_unsigned() - READ_BYTES_MAX));
         let descriptor = self.descriptor(pid, args[0]);
         let pos = match pos {
             Some(pos) => pos,
