@@ -51,7 +51,7 @@ enum kshim_decision_kind {
 	KSHIM_DROPPED = 6,		/* index; order: folio taken out by FADV_DONTNEED */
 };
 
-enum kshim_trigger { KSHIM_SYNC = 0, KSHIM_ASYNC = 1, KSHIM_FORCED = 2, KSHIM_AROUND = 3 };
+enum kshim_trigger { KSHIM_SYNC = 0, KSHIM_ASYNC = 1, KSHIM_FORCED = 2 };
 
 #define KSHIM_NO_ORDER 0xff
 

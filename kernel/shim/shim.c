@@ -31,6 +31,7 @@ struct kshim {
 	u64 logged_before;	/* decisions of earlier calls */
 	u32 access;		/* being replayed */
 	bool quiet;		/* setting the scene, log nothing */
+	bool window_logged;	/* since the current fault began */
 
 	struct pool folios, nodes;
 	struct kshim_stop stop, first_warning;
@@ -324,7 +325,8 @@ unsigned long kshim_invalidate(struct address_space *mapping, pgoff_t start, pgo
 }
 
 /* --- triggers: ld --wrap sends the read path's calls through these ------------------- */
-struct window { unsigned long start, size, async_size; unsigned int order; };
+/* Of words only: compared as bytes. */
+struct window { unsigned long start, size, async_size, order; };
 
 static struct window window_of(const struct file_ra_state *ra)
 {
@@ -354,6 +356,7 @@ static void triggered(struct kshim *k, const struct file_ra_state *ra, struct wi
 
 	if (!memcmp(&before, &after, sizeof(after)))
 		return;
+	k->window_logged = true;
 	d = decide(k, KSHIM_WINDOW);
 	d->index = after.start;
 	d->n = after.size;
@@ -532,8 +535,14 @@ static void touch(struct kshim *k, struct file *file, pgoff_t index, u8 flags)
 			.pmd = &mm->pmds[index / PTRS_PER_PTE], .gfp_mask = GFP_KERNEL,
 		};
 
+		struct window before = window_of(&file->f_ra);
+
 		vmf.real_address = vmf.address;
+		k->window_logged = false;
 		ret = read_fault(k, &vmf);
+		/* Read-around sets the window without any of the triggers above. */
+		if (!k->window_logged)
+			triggered(k, &file->f_ra, before);
 		all |= ret;
 		attempt |= FAULT_FLAG_TRIED;
 	} while (ret & VM_FAULT_RETRY);

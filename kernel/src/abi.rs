@@ -118,6 +118,7 @@ pub enum Advice {
 
 /// How a file is mapped, for [`Access::touch`]: the flags of the mapping that readahead looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a mapping")]
 pub struct Mapping {
     /// `MADV_RANDOM`
     pub random: bool,

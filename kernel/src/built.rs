@@ -15,6 +15,9 @@ use crate::patch::Patch;
 use crate::session::Isolation;
 use crate::tree::Tree;
 
+/// What the stand-ins call a kernel without transparent huge pages.
+const WITHOUT_THP: &str = "KSHIM_WITHOUT_THP";
+
 /// Which read path goes around the tree's readahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadPath {
@@ -28,6 +31,8 @@ pub enum ReadPath {
 pub struct Options {
     /// A patch to apply, in memory, to what is read.
     pub patch: Option<PathBuf>,
+    /// Build as a kernel without `CONFIG_TRANSPARENT_HUGEPAGE`, which has no large folios.
+    pub without_thp: bool,
     /// Leave the folder that was compiled beside the object; see [`Built::folder`].
     pub keep: bool,
     /// Where objects are kept; by default `$XDG_CACHE_HOME/rareplay/kernel`.
@@ -61,7 +66,8 @@ impl Built {
     pub fn new(tree: &Tree, options: &Options) -> Result<Self> {
         let patch = options.patch.as_deref().map(Patch::read).transpose()?;
         let cache = cache_home(options)?;
-        let folder = Folder::new(tree, patch.as_ref(), &cache)?;
+        let mut folder = Folder::new(tree, patch.as_ref(), &cache)?;
+        folder.features.extend(options.without_thp.then(|| WITHOUT_THP.to_owned()));
         let compiler = Compiler::find()?;
         let id = cache_key(&folder, &compiler);
         let home = cache.join(&id);

@@ -167,7 +167,7 @@ pub enum Error {
         message: String,
     },
     /// The tree's code ended badly.
-    #[error("{tree}: access {access} {fault}{}", at(.place))]
+    #[error("{tree}: access {access} {fault}{}", at(.place.as_ref()))]
     Fault {
         /// The tree.
         tree: String,
@@ -224,6 +224,6 @@ fn problems(missing: &[MissingName], message: &str) -> String {
     text.join("\n")
 }
 
-fn at(place: &Option<Place>) -> String {
-    place.as_ref().map_or_else(String::new, |p| format!(" at {p}"))
+fn at(place: Option<&Place>) -> String {
+    place.map_or_else(String::new, |p| format!(" at {p}"))
 }

@@ -110,7 +110,7 @@ impl SourceFile {
 
     /// The line `offset` is on, from 1.
     pub(crate) fn line(&self, offset: usize) -> u32 {
-        let newlines = self.text.as_bytes()[..offset].iter().filter(|c| **c == b'\n').count();
+        let newlines = self.text[..offset].matches('\n').count();
         newlines as u32 + 1
     }
 }
@@ -400,7 +400,7 @@ fn declared_name(text: &str, tokens: &[Token]) -> Option<String> {
             Kind::Punct(b'}' | b')') => depth -= 1,
             Kind::Punct(b'=' | b'[' | b';') if depth == 0 => break,
             Kind::Word if depth == 0 && !token.text(text).starts_with("__") => {
-                name = Some(token.text(text))
+                name = Some(token.text(text));
             }
             _ => {}
         }

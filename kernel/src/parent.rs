@@ -173,7 +173,7 @@ impl Worker {
         }
         self.end();
         let limit = self.limits.access_time;
-        self.fault(before, Fault::Endless { limit }, self.shared.crash())
+        self.fault(before, Fault::Endless { limit }, self.shared.crash().as_ref())
     }
 
     fn vanished(&mut self, before: u64, why: &str) -> Error {
@@ -193,7 +193,7 @@ impl Worker {
             Some(crash) => fault_of(crash),
             None => Fault::Vanished(self.how_it_ended()),
         };
-        self.fault(before, fault, crash)
+        self.fault(before, fault, crash.as_ref())
     }
 
     fn end(&mut self) {
@@ -219,7 +219,7 @@ impl Worker {
         .to_owned()
     }
 
-    fn fault(&self, before: u64, fault: Fault, crash: Option<RawCrash>) -> Error {
+    fn fault(&self, before: u64, fault: Fault, crash: Option<&RawCrash>) -> Error {
         let access = before + self.shared.progress().load(Ordering::Relaxed);
         let frames = crash
             .map(|c| c.frames[..(c.depth as usize).min(c.frames.len())].to_vec())
@@ -236,7 +236,7 @@ impl Drop for Worker {
 }
 
 fn fault_of(crash: &RawCrash) -> Fault {
-    let signal = crash.signal as i32;
+    let signal = crash.signal.cast_signed();
     if signal == libc::SIGSYS {
         return Fault::SystemCall { number: crash.system_call };
     }

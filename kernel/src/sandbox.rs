@@ -73,7 +73,7 @@ pub(crate) fn before_loading(
 
 /// For the worker that replays, before the object's first call: memory, and talking on `control`.
 pub(crate) fn before_running(control: i32) -> Result<(), Failure> {
-    let on_control = || condition(0, control as u32);
+    let on_control = || condition(0, control.cast_unsigned());
     let anonymous = || condition(4, u32::MAX);
     let not_executable =
         |mask| SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), 0);

@@ -79,7 +79,7 @@ impl Shared {
         // SAFETY: `n` accesses fit, and the worker waits for its next request.
         unsafe {
             self.at::<Access>(ACCESSES_AT)
-                .copy_from_nonoverlapping(NonNull::from(accesses).cast(), n)
+                .copy_from_nonoverlapping(NonNull::from(accesses).cast(), n);
         };
         self.progress().store(0, Ordering::Relaxed);
         n
@@ -99,7 +99,7 @@ impl Shared {
         // SAFETY: `n` decisions fit, and the session waits for the answer.
         unsafe {
             self.at::<RawDecision>(DECISIONS_AT)
-                .copy_from_nonoverlapping(NonNull::from(decisions).cast(), n)
+                .copy_from_nonoverlapping(NonNull::from(decisions).cast(), n);
         };
         n
     }

@@ -250,7 +250,7 @@ fn files_sockets_and_processes() {
         libc::SYS_kill,
     ] {
         let error = replay_error(&system_call(number));
-        let fault = Fault::SystemCall { number: number as u32 };
+        let fault = Fault::SystemCall { number: u32::try_from(number).unwrap() };
         assert!(
             matches!(&error, Error::Fault { access: 0, fault: f, .. } if *f == fault),
             "{error}"
@@ -293,15 +293,16 @@ fn a_patch_applied_with_fuzz_that_a_stand_in_hides_in_part() {
 > diff --git a/mm/readahead.c b/mm/readahead.c
 > --- a/mm/readahead.c
 > +++ b/mm/readahead.c
-> @@ -20,6 +20,6 @@ something wrapped
+> @@ -20,7 +20,7 @@ something wrapped
 > here
 >  #include \"before.h\"
->\u{20}
 >  #include \"internal.h\"
 >\u{20}
 > -#define WINDOW_ORDER 2
 > +#define WINDOW_ORDER 3
 >\u{20}
+>  void file_ra_state_init(struct file_ra_state *ra, struct address_space *mapping)
+>  {
 > --- a/mm/page_alloc.c
 > +++ b/mm/page_alloc.c
 > @@ -1 +1 @@
@@ -319,7 +320,7 @@ fn a_patch_applied_with_fuzz_that_a_stand_in_hides_in_part() {
     let options = Options { patch: Some(patch.path().to_owned()), ..options() };
     let built = Built::new(&tree, &options).unwrap();
     assert_snapshot!(built.notes().join("\n"), @r#"
-    mm/readahead.c: Hunk #1 succeeded at 7 with fuzz 3 (offset -13 lines)
+    mm/readahead.c: Hunk #1 succeeded at 8 with fuzz 1 (offset -12 lines)
     include/linux/pagemap.h: Hunk #1 succeeded at 1 with fuzz 2
     mm/page_alloc.c: changed by the patch, but no part of the replay
     include/linux/pagemap.h: the patch changes `folio_trylock`, which the replay's own stand-in replaces

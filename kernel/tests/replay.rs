@@ -8,7 +8,8 @@ use std::process::Command;
 use common::{Copy, build, fixture, options, sequential, shown, worker};
 use insta::assert_snapshot;
 use kernel::{
-    Access, Advice, Built, Completion, InstanceSettings, Isolation, Mapping, Options, Session, Tree,
+    Access, Advice, Built, Completion, Decided, InstanceSettings, Isolation, Mapping, Options,
+    Session, Tree,
 };
 use traces::units::{ByteOffset, Order, PageIndex};
 
@@ -185,7 +186,7 @@ fn several_builds_instances_and_threads_at_once() {
             for _ in 0..2 {
                 let session = session.clone();
                 scope.spawn(move || {
-                    assert_eq!(&shown(&sequential(&session, 16).unwrap()), expected)
+                    assert_eq!(&shown(&sequential(&session, 16).unwrap()), expected);
                 });
             }
         }
@@ -265,6 +266,16 @@ fn a_source_package_is_read_as_it_is() {
         members.append(&ar::Header::new(name.into(), bytes.len() as u64), bytes).unwrap();
     }
     assert_eq!(build(&deb).unwrap().id(), expected.id());
+}
+
+#[test]
+fn a_kernel_without_huge_pages_has_only_single_pages() {
+    let tree = Tree::parse(&fixture().display().to_string()).unwrap();
+    let built = Built::new(&tree, &Options { without_thp: true, ..options() }).unwrap();
+    let decisions = sequential(&Session::start(&built, &worker()).unwrap(), 1).unwrap();
+    assert!(decisions.iter().any(|d| matches!(d.what, Decided::Folio { .. })));
+    let large = |d: Decided| matches!(d, Decided::Folio { order, .. } if order.0 > 0);
+    assert!(!decisions.iter().any(|d| large(d.what)));
 }
 
 #[test]

@@ -140,7 +140,7 @@ pub(crate) fn shown(decisions: &Decisions) -> String {
             Decided::Fault { index, major } => _ = writeln!(text, "fault {index} major {major}"),
             Decided::Mapped { index, pages } => _ = writeln!(text, "mapped {index} +{pages}"),
             Decided::Dropped { index, order } => {
-                _ = writeln!(text, "dropped {index} order {order}")
+                _ = writeln!(text, "dropped {index} order {order}");
             }
             other => _ = writeln!(text, "{other:?}"),
         }

@@ -49,8 +49,9 @@ static inline unsigned int mapping_orders(const struct address_space *mapping)
 	return mapping->flags;
 }
 #else
-static inline unsigned int mapping_orders(const struct no_such_thing *mapping)
+static inline unsigned int mapping_orders(const struct address_space *mapping)
 {
+	(void)mapping;
 	return 0;
 }
 #endif
