@@ -1,5 +1,6 @@
 //! Metrics and comparisons over replays.
 
+pub mod explain;
 pub mod inspect;
 pub mod load;
 pub mod recover;

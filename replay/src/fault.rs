@@ -15,7 +15,7 @@ use crate::log::Decision;
 use crate::machine::Machine;
 use crate::page_cache::Folio;
 use crate::policy::FaultAroundHits;
-use crate::readahead::Trigger;
+use crate::readahead::{Rule, Trigger};
 
 /// Pages that fault-around looks at, on a boundary of as many (`fault_around_bytes`).
 const FAULT_AROUND_PAGES: u64 = 16;
@@ -210,6 +210,7 @@ impl Machine<'_> {
         rac.ra.size = if one { pages } else { 2 * pages };
         rac.ra.async_size = pages;
         rac.ra.order = u32::from(order.0);
+        rac.rule = Rule::HugePage;
         rac.policy.ra_order(&mut rac, u32::from(order.0));
     }
 
@@ -227,6 +228,7 @@ impl Machine<'_> {
             rac.ra.async_size = ra_pages / 4;
         }
         rac.index = rac.ra.start;
+        rac.rule = Rule::ReadAround;
         rac.policy.ra_order(&mut rac, 0);
     }
 }

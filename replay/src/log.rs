@@ -4,11 +4,16 @@ use serde::Serialize;
 use traces::units::{Order, PageIndex};
 
 use crate::page_cache::Folio;
-use crate::readahead::{FileRa, Trigger};
+use crate::readahead::{FileRa, Rule, Trigger};
 
 /// One thing a policy did, in the order it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// What follows belongs to this access of the source, counted from 0.
+    Access {
+        /// Its number.
+        number: u64,
+    },
     /// A policy was called.
     Triggered {
         /// By what.
@@ -26,6 +31,12 @@ pub enum Decision {
         index: u64,
         /// State after the decision.
         ra: FileRa,
+        /// The order its folios are to have where they fit.
+        order: u32,
+        /// The rule that chose it.
+        rule: Rule,
+        /// Pages it was shortened by to end on a boundary.
+        cut_pages: u64,
     },
     /// Pages go to the order-0 path.
     Order0 {
@@ -35,6 +46,8 @@ pub enum Decision {
         nr_to_read: u64,
         /// Pages after the mark.
         lookahead_size: u64,
+        /// The rule that chose them.
+        rule: Rule,
     },
     /// A folio was put into the cache.
     Inserted {

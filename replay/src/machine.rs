@@ -11,7 +11,7 @@ use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
 use crate::policy::{Policy, PrevPos};
-use crate::readahead::{FileLimits, FileRa, ForcedFill, Readahead, Trigger};
+use crate::readahead::{FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
 
 /// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
 const BATCH_FOLIOS_MAX: u32 = 31;
@@ -143,7 +143,17 @@ impl<'a> Machine<'a> {
             submitted: &mut self.submitted,
             file: open.file as u32,
             index: index.0,
+            rule: Rule::Random,
+            cut_pages: 0,
             uptodate: self.immediate,
+        }
+    }
+
+    /// Notes that what follows on the file of `open` belongs to an access.
+    pub(crate) fn note_access(&mut self, open: usize, number: u64) {
+        let log = &mut self.file_of(open).log;
+        if log.decisions.is_some() {
+            log.decision(Decision::Access { number });
         }
     }
 
@@ -282,6 +292,7 @@ impl<'a> Machine<'a> {
         self.note_trigger(open, Trigger::Forced, page, pages);
         let policy = self.policy;
         let mut rac = self.readahead(open, page);
+        rac.rule = Rule::Forced;
         rac.count_forced(pages);
         let fill = policy.begin_forced(&mut rac, pages);
         self.file_of(open).forced_running += u32::from(fill.is_some());
@@ -298,6 +309,7 @@ impl<'a> Machine<'a> {
         let policy = self.policy;
         let before = self.file_of(open).log.cache_lock.acquisitions;
         let mut rac = self.readahead(open, PageIndex(0));
+        rac.rule = Rule::Forced;
         let done = fill.advance(&mut rac, until);
         if done {
             policy.end_forced(&mut rac);

@@ -94,6 +94,49 @@ pub enum Trigger {
     ReadAround,
 }
 
+/// The rule of a policy that chose what to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// A read at the start of the file opens a window.
+    StartOfFile,
+    /// A request larger than the largest window opens one.
+    Oversize,
+    /// A hole right after the last read opens a window.
+    Sequential,
+    /// Cached pages before the hole stand for a stream.
+    History,
+    /// A hole or mark where the state expects it moves the window on.
+    Expected,
+    /// A mark of another stream: cached pages after it stand for its window.
+    StrangeMark,
+    /// None of these: the request and no more.
+    Random,
+    /// The caller asked for these pages, or readahead is off.
+    Forced,
+    /// A fault reads around its page.
+    ReadAround,
+    /// A fault reads whole huge pages (`MADV_HUGEPAGE`).
+    HugePage,
+}
+
+impl Rule {
+    /// The rule in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::StartOfFile => "a read at the start of the file opens a window",
+            Self::Oversize => "a request larger than the largest window opens one",
+            Self::Sequential => "a hole right after the last read opens a window",
+            Self::History => "cached pages before the hole stand for a stream",
+            Self::Expected => "the expected mark moves the window on",
+            Self::StrangeMark => "the mark of another stream; cached pages after it are its window",
+            Self::Random => "no sequence: the request and no more",
+            Self::Forced => "pages asked for explicitly, or readahead off",
+            Self::ReadAround => "a fault reads around its page",
+            Self::HugePage => "a fault reads whole huge pages",
+        }
+    }
+}
+
 /// One readahead request being served (`struct readahead_control`).
 pub struct Readahead<'a> {
     /// The outermost policy: a change stacked on a generation is reached through this.
@@ -112,6 +155,10 @@ pub struct Readahead<'a> {
     pub file: u32,
     /// `ractl->_index`: where the next fill begins.
     pub index: u64,
+    /// The rule that chose what is read.
+    pub rule: Rule,
+    /// Pages the window was shortened by to end on a boundary.
+    pub cut_pages: u64,
     /// Whether inserted folios are uptodate at once (a replay without time).
     pub uptodate: bool,
 }
@@ -133,9 +180,15 @@ impl Readahead<'_> {
         index & !(self.limits.order_min.pages() - 1)
     }
 
-    /// Writes down the window that is about to be filled, and why.
-    pub fn note_window(&mut self) {
-        self.log.decision(Decision::Window { index: self.index, ra: *self.ra });
+    /// Writes down the window that is about to be filled with folios up to `order`, and why.
+    pub fn note_window(&mut self, order: u32) {
+        self.log.decision(Decision::Window {
+            index: self.index,
+            ra: *self.ra,
+            order,
+            rule: self.rule,
+            cut_pages: self.cut_pages,
+        });
     }
 
     /// Puts one folio into the cache. `false` on a conflict.
@@ -217,6 +270,7 @@ impl Readahead<'_> {
     /// `force_page_cache_ra`, all at once.
     pub fn force(&mut self, nr_to_read: u64) {
         let policy = self.policy;
+        self.rule = Rule::Forced;
         if let Some(mut fill) = policy.begin_forced(self, nr_to_read) {
             fill.advance(self, u64::MAX);
             policy.end_forced(self);
@@ -268,7 +322,8 @@ struct Order0Fill {
 impl Order0Fill {
     fn begin(rac: &mut Readahead<'_>, nr_to_read: u64, lookahead_size: u64) -> Self {
         let step = rac.limits.order_min.pages();
-        rac.log.decision(Decision::Order0 { index: rac.index, nr_to_read, lookahead_size });
+        let (index, rule) = (rac.index, rac.rule);
+        rac.log.decision(Decision::Order0 { index, nr_to_read, lookahead_size, rule });
         let mark = (lookahead_size <= nr_to_read)
             .then(|| (rac.index + nr_to_read - lookahead_size).next_multiple_of(step));
         let first = rac.align(rac.index);

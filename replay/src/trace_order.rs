@@ -41,7 +41,7 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
     let mut folios = if source.threads.len() > 1 { folios } else { &[] }.iter().peekable();
     let mut anchors = source.anchors.iter().peekable();
     let accesses = source.accesses.iter().map(Some).chain([None]);
-    for access in accesses {
+    for (number, access) in accesses.enumerate() {
         let until = access.map_or(u64::MAX, |access| access.seq);
         loop {
             let anchor = anchors.peek().map_or(u64::MAX, |anchor| anchor.seq);
@@ -56,6 +56,7 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
             }
         }
         if let Some(access) = access {
+            replay.machine.note_access(access.open as usize, number as u64);
             replay.access(access);
         }
     }

@@ -49,11 +49,11 @@ impl Policy for AlignAsyncWindow {
         rac.ra.order += 2;
         rac.ra.async_size = rac.ra.size;
         rac.index = rac.ra.start;
-        rac.note_window();
         let Some(start) = begin_window(rac) else {
             return;
         };
         rac.ra.order = align_end(rac, start);
+        rac.note_window(rac.ra.order);
         fill_clamped(rac, start);
     }
 
@@ -81,6 +81,7 @@ fn align_end(rac: &mut Readahead<'_>, start: u64) -> u32 {
             break;
         }
         if 2 * (aligned - start) >= rac.ra.size {
+            rac.cut_pages = end - aligned;
             rac.ra.size = aligned - start;
             rac.ra.async_size = rac.ra.size;
             return order.min(rac.ra.size.ilog2());

@@ -47,7 +47,7 @@ impl Policy for Linux515 {
     }
 
     fn ra_order(&self, rac: &mut Readahead<'_>, _order: u32) {
-        rac.note_window();
+        rac.note_window(0);
         rac.fill_order0_in_file(rac.ra.size, rac.ra.async_size);
     }
 }

@@ -58,16 +58,17 @@ impl Policy for Linux612 {
     }
 
     fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        rac.note_window();
         let limits = rac.limits;
         let (size, async_size) = (rac.ra.size, rac.ra.async_size);
         let large = limits.order_max.0 > 0 && size >= limits.order_min.pages().max(4);
         let Some(last) = limits.last_page().filter(|_| large) else {
+            rac.note_window(0);
             return rac.fill_order0_in_file(size, async_size);
         };
         let order_max = u32::from(limits.order_max.0);
         let order = if order < order_max { order + 2 } else { order };
         let order = order.min(order_max).min(size.ilog2()).max(u32::from(limits.order_min.0));
+        rac.note_window(order);
         let mark = Mark::On(rac.index + size - async_size);
         let limit = last.0.min(rac.index + size - 1);
         if rac.fill_window(limit, order, mark, |order| order) {

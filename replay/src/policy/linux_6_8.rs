@@ -76,15 +76,16 @@ impl Policy for Linux68 {
     }
 
     fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        rac.note_window();
         let (size, async_size) = (rac.ra.size, rac.ra.async_size);
         let order_max = u32::from(rac.limits.order_max.0);
         let large = order_max > 0 && size >= 4;
         let Some(last) = rac.limits.last_page().filter(|_| large) else {
+            rac.note_window(0);
             return rac.fill_order0_in_file(size, async_size);
         };
         let order =
             if order < order_max { (order + 2).min(order_max).min(size.ilog2()) } else { order };
+        rac.note_window(order);
         let mark = rac.index + size - async_size;
         let mark = match self.expected {
             Expected::RoundedDown => Mark::On(mark),

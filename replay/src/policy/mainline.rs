@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Entry, FaultAroundHits, Make, Policy, PrevPos, Rules};
 use crate::page_cache::Folio;
-use crate::readahead::{Mark, Readahead, initial_size, next_size};
+use crate::readahead::{Mark, Readahead, Rule, initial_size, next_size};
 use crate::xarray::{NoHole, next_miss, prev_miss};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -65,7 +65,8 @@ impl Policy for Mainline {
         let end = rac.ra.start + rac.ra.size;
         let end_aligned = end >> align_order << align_order;
         if end_aligned > rac.ra.start {
-            rac.ra.size -= end - end_aligned;
+            rac.cut_pages = end - end_aligned;
+            rac.ra.size -= rac.cut_pages;
         }
         rac.ra.async_size = rac.ra.size;
         rac.index = rac.ra.start;
@@ -73,11 +74,11 @@ impl Policy for Mainline {
     }
 
     fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        rac.note_window();
         let Some(start) = begin_window(rac) else {
             return;
         };
         rac.ra.order = clamp_order(rac, order);
+        rac.note_window(rac.ra.order);
         fill_clamped(rac, start);
     }
 }
@@ -88,6 +89,7 @@ pub(super) fn sync_window(rules: Rules, rac: &mut Readahead<'_>, req_count: u64)
     let max = rac.max_pages(req_count);
     let sequential = index.wrapping_sub(rac.ra.prev_index()) <= 1;
     if index == 0 || req_count > max || sequential {
+        rac.rule = first_window_rule(index, req_count, max);
         rac.ra.start = index;
         rac.ra.size = initial_size(req_count, max);
         rac.ra.async_size = match rac.ra.size.checked_sub(req_count) {
@@ -102,12 +104,22 @@ pub(super) fn sync_window(rules: Rules, rac: &mut Readahead<'_>, req_count: u64)
         }
         // Cached from the start of the file: probably a stream over the whole file.
         let history = if miss == u64::MAX { contiguous * 2 } else { contiguous };
+        rac.rule = Rule::History;
         rac.ra.start = index;
         rac.ra.size = (history + req_count).min(max);
         rac.ra.async_size = 1;
     }
     rac.ra.order = 0;
     rac.policy.ra_order(rac, 0);
+}
+
+/// Why a read opens a window without history.
+pub(super) fn first_window_rule(index: u64, req_count: u64, max: u64) -> Rule {
+    match (index, req_count) {
+        (0, _) => Rule::StartOfFile,
+        (_, count) if count > max => Rule::Oversize,
+        _ => Rule::Sequential,
+    }
 }
 
 /// The first half of `page_cache_async_ra`: moves the window on. `false` if there is nothing to do.
@@ -124,6 +136,7 @@ pub(super) fn advance_window(
     let max = rac.max_pages(req_count);
     let index = rac.index;
     if index == rac.ra.mark() & !(folio.pages() - 1) {
+        rac.rule = Rule::Expected;
         rac.ra.start += rac.ra.size;
         // A window of MADV_HUGEPAGE may be larger than the maximum.
         rac.ra.size = rac.ra.size.max(next_size(rac.ra.size, max));
@@ -134,6 +147,7 @@ pub(super) fn advance_window(
     if start == 0 || start - index > max {
         return false;
     }
+    rac.rule = Rule::StrangeMark;
     rac.ra.start = start;
     rac.ra.size = next_size(start - index + req_count, max);
     true
@@ -144,6 +158,7 @@ pub(super) fn advance_window(
 pub(super) fn begin_window(rac: &mut Readahead<'_>) -> Option<u64> {
     if rac.limits.order_max.0 == 0 {
         rac.ra.order = 0;
+        rac.note_window(0);
         rac.fill_order0_in_file(rac.ra.size, rac.ra.async_size);
         return None;
     }

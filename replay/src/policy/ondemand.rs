@@ -2,8 +2,9 @@
 //!
 //! Follows `mm/readahead.c` of 6.1; 5.15 has the same function without large folios.
 
+use super::mainline::first_window_rule;
 use crate::page_cache::Folio;
-use crate::readahead::{Readahead, initial_size, next_size};
+use crate::readahead::{Readahead, Rule, initial_size, next_size};
 use crate::xarray::{next_miss, prev_miss};
 
 /// Where the next window is expected to be asked for.
@@ -39,6 +40,7 @@ fn ondemand(rac: &mut Readahead<'_>, expected: Expected, folio: Option<Folio>, r
         Expected::RoundedUp => rac.ra.mark().next_multiple_of(folio_pages),
     };
     if index != 0 && (index == mark || index == rac.ra.start + rac.ra.size) {
+        rac.rule = Rule::Expected;
         rac.ra.start += rac.ra.size;
         rac.ra.size = rac.ra.size.max(next_size(rac.ra.size, max));
         rac.ra.async_size = rac.ra.size;
@@ -48,10 +50,12 @@ fn ondemand(rac: &mut Readahead<'_>, expected: Expected, folio: Option<Folio>, r
         if start == 0 || start - index > max {
             return;
         }
+        rac.rule = Rule::StrangeMark;
         rac.ra.start = start;
         rac.ra.size = next_size(start - index + req_count, max);
         rac.ra.async_size = rac.ra.size;
     } else if index == 0 || req_count > max || index.wrapping_sub(rac.ra.prev_index()) <= 1 {
+        rac.rule = first_window_rule(index, req_count, max);
         rac.ra.start = index;
         rac.ra.size = initial_size(req_count, max);
         rac.ra.async_size = match rac.ra.size.checked_sub(req_count) {
@@ -77,6 +81,7 @@ fn from_history(rac: &mut Readahead<'_>, req_count: u64, max: u64) -> bool {
     if history >= index {
         history *= 2;
     }
+    rac.rule = Rule::History;
     rac.ra.start = index;
     rac.ra.size = (history + req_count).min(max);
     rac.ra.async_size = 1;
