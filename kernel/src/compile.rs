@@ -34,7 +34,7 @@ const CODE: [&str; 11] = [
     "-pipe",
 ];
 /// What must not be guessed at is an error; style is the tree's own affair.
-const DIAGNOSTICS: [&str; 8] = [
+const DIAGNOSTICS: [&str; 7] = [
     "-Werror=implicit-function-declaration",
     "-Werror=implicit-int",
     "-Werror=incompatible-pointer-types",
@@ -42,7 +42,6 @@ const DIAGNOSTICS: [&str; 8] = [
     "-Werror=return-type",
     "-Werror=undef",
     "-fdiagnostics-color=never",
-    "-fno-diagnostics-show-caret",
 ];
 /// Calls of the read path into readahead go through the shim, which writes them down.
 const WRAPPED: [&str; 3] = ["page_cache_sync_ra", "page_cache_async_ra", "force_page_cache_ra"];
@@ -74,6 +73,12 @@ impl Compiler {
         let mut line = vec![self.program.display().to_string()];
         line.extend(self.arguments.iter().cloned());
         line.extend(CODE.iter().chain(&DIAGNOSTICS).map(|s| (*s).to_owned()));
+        let no_caret = if self.version.contains("clang") {
+            "caret-diagnostics"
+        } else {
+            "diagnostics-show-caret"
+        };
+        line.push(format!("-fno-{no_caret}"));
         line.extend(folder.features.iter().map(|feature| format!("-D{feature}")));
         line.push(format!("-fdebug-prefix-map={}=/", work.display()));
         line.extend(
