@@ -2,6 +2,8 @@
 
 use std::io;
 
+use traces::units::PAGE_SIZE;
+
 /// Why a capture could not be read.
 ///
 /// Damage after the first events is no error: it is counted in
@@ -46,6 +48,16 @@ pub enum Error {
         expected: String,
         /// What stands there.
         found: String,
+    },
+    /// The capture is from a kernel with other pages than the model counts in.
+    #[error(
+        "{name}: recorded with pages of {bytes} bytes: only {PAGE_SIZE}-byte pages are supported"
+    )]
+    PageSize {
+        /// Input.
+        name: String,
+        /// Bytes in a page of that kernel.
+        bytes: u32,
     },
     /// A capture that must be read here and there is too large to be unpacked into memory.
     #[error("{name}: unpacks to more than {bytes_max} bytes: unpack it into a file first")]

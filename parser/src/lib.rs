@@ -12,9 +12,15 @@
 //! No input makes a parser panic, and none makes it allocate more than a constant plus what the
 //! events it holds need.
 //!
-//! Layout: [`input`](self) opens and unpacks, `detect` is the table of formats, each format has its
-//! own module, and `events` turns what an event says into the typed model of [`traces::event`],
-//! whichever format it came in.
+//! ```no_run
+//! let capture = parser::read_path("run.trace.zst".as_ref())?;
+//! println!("{} events\n{}", capture.events.len(), capture.losses);
+//! # Ok::<(), parser::Error>(())
+//! ```
+//!
+//! Layout: `input` opens and unpacks, `detect` is the table of formats, each format has its own
+//! module, and `events` turns what an event says into the typed model of [`traces::event`], whichever
+//! format it came in. `assemble` is where events, names and losses of all formats come together.
 
 mod assemble;
 mod blk;

@@ -3,7 +3,7 @@
 //! `comm pid/tid [cpu] time: period subsystem:event: fields`, of which the thread, the CPU and the
 //! period are optional. The fields are those of the kernel's own text.
 
-use memchr::{memchr_iter, memmem, memrchr};
+use memchr::{memmem, memrchr};
 use nom::branch::alt;
 use nom::bytes::complete::tag;
 use nom::character::complete::{char, u32 as dec_u32, u64 as dec_u64};
@@ -15,7 +15,7 @@ use traces::units::Time;
 
 use crate::events::{self, Decoded};
 use crate::text::scan::{Scan, seconds, spaces, spaces1};
-use crate::text::{Dialect, Note, Part, Prefix, any_line_is_event};
+use crate::text::{Dialect, Note, Part, Prefix, any_line_is_event, find_prefix};
 
 /// The line format described in the [module](self).
 pub(crate) struct Perf;
@@ -55,13 +55,8 @@ fn header<'a>(comment: &'a [u8], part: &mut Part<'a>) {
 /// Splits a line into its prefix and the rest. A comm may hold spaces and numbers, so every number is
 /// tried as the pid until all that must follow does follow.
 fn prefix(line: &[u8]) -> Option<(Prefix<'_>, &[u8])> {
-    for space in memchr_iter(b' ', line) {
-        if let Ok((body, (pid, cpu, time))) = after_comm(&line[space + 1..]) {
-            let comm = line[..space].trim_ascii();
-            return Some((Prefix { comm, pid, cpu, time }, body));
-        }
-    }
-    None
+    let (name, (pid, cpu, time), body) = find_prefix(line, b' ', after_comm)?;
+    Some((Prefix { comm: name.trim_ascii(), pid, cpu, time }, body))
 }
 
 /// `pid/tid [cpu] time: `. The model's pid is the thread.

@@ -4,7 +4,7 @@
 //! `comm-pid cpuflags time: `, the time in microseconds since the start of the trace with a mark for
 //! long gaps behind it, or as elsewhere. With the option `verbose` the columns are spelled out.
 
-use memchr::{memchr_iter, memmem};
+use memchr::memmem;
 use nom::Parser;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till1, take_until};
@@ -15,8 +15,8 @@ use traces::units::Time;
 
 use super::header::Entries;
 use super::prefix::{flags, time};
-use crate::text::Prefix;
 use crate::text::scan::{Scan, hex_digits, spaces, spaces1};
+use crate::text::{Prefix, find_prefix};
 
 /// `pid cpuflags time: `.
 pub(super) fn after_comm(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {
@@ -41,13 +41,8 @@ fn microseconds(us: u64) -> Option<Time> {
 /// where the time is in hexadecimal microseconds.
 pub(super) fn verbose_prefix(line: &[u8]) -> Option<(Prefix<'_>, &[u8])> {
     memmem::find(line, b"ms (+")?;
-    for space in memchr_iter(b' ', line) {
-        if let Ok((body, (pid, cpu, time))) = verbose_columns(&line[space + 1..]) {
-            let comm = line[..space].trim_ascii();
-            return Some((Prefix { comm, pid, cpu, time }, body));
-        }
-    }
-    None
+    let (name, (pid, cpu, time), body) = find_prefix(line, b' ', verbose_columns)?;
+    Some((Prefix { comm: name.trim_ascii(), pid, cpu, time }, body))
 }
 
 fn verbose_columns(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {

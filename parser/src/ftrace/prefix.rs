@@ -1,6 +1,5 @@
 //! The part of a line in front of the event.
 
-use memchr::memchr_iter;
 use nom::branch::alt;
 use nom::bytes::complete::{take_while_m_n, take_while1};
 use nom::character::complete::{char, u32 as dec_u32, u64 as dec_u64};
@@ -10,8 +9,8 @@ use nom::{Parser, error};
 use traces::units::Time;
 
 use super::latency;
-use crate::text::Prefix;
 use crate::text::scan::{Scan, seconds, spaces, spaces1};
+use crate::text::{Prefix, find_prefix};
 
 /// Longest name a thread can have (`TASK_COMM_LEN` less its NUL).
 const COMM_BYTES_MAX: usize = 15;
@@ -21,12 +20,8 @@ const COMM_BYTES_MAX: usize = 15;
 /// A comm may hold anything, also what looks like the rest of a prefix, so every dash is tried as the
 /// one in front of the pid until all that must follow does follow.
 pub(super) fn prefix(line: &[u8]) -> Option<(Prefix<'_>, &[u8])> {
-    for dash in memchr_iter(b'-', line) {
-        if let Ok((body, (pid, cpu, time))) = after_comm(&line[dash + 1..]) {
-            return Some((Prefix { comm: comm(&line[..dash]), pid, cpu, time }, body));
-        }
-    }
-    None
+    let (name, (pid, cpu, time), body) = find_prefix(line, b'-', after_comm)?;
+    Some((Prefix { comm: comm(name), pid, cpu, time }, body))
 }
 
 /// The comm without its padding, and without the name of the buffer instance or file that

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::assemble::Assembler;
 use crate::input::Input;
 
-pub(crate) use part::{Note, Part, Prefix};
+pub(crate) use part::{Note, Part, Prefix, find_prefix};
 
 /// Bytes a block is filled up to: small enough for a core's cache, large enough that a block of
 /// lines costs more than handing it over. Also the longest line that is taken as one.

@@ -1,12 +1,34 @@
 //! What one block of lines says, before it joins the rest.
 
+use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 use traces::capture::LossKind;
 use traces::event::{Comm, Event, EventKind};
 use traces::units::Time;
 
 use super::excerpt;
+use super::scan::Scan;
 use crate::assemble::Assembler;
+
+/// Bytes of a line in which its prefix is looked for. Names of threads have at most 15 bytes, or some
+/// 70 where a vendor's kernel prints those of Android packages; paths of files may stand in front.
+const PREFIX_WITHIN: usize = 1024;
+
+/// Finds the prefix of a line: what the first piece behind a `separator` is that `columns` reads.
+///
+/// The separator stands between the name of a thread and the columns behind it, and may be part of
+/// the name.
+pub(crate) fn find_prefix<'a, C>(
+    line: &'a [u8],
+    separator: u8,
+    columns: impl Fn(&'a [u8]) -> Scan<'a, C>,
+) -> Option<(&'a [u8], C, &'a [u8])> {
+    let head = &line[..line.len().min(PREFIX_WITHIN)];
+    memchr_iter(separator, head).find_map(|at| {
+        let (body, columns) = columns(&line[at + 1..]).ok()?;
+        Some((&line[..at], columns, body))
+    })
+}
 
 /// What stands in front of every event of a text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

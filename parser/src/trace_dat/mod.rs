@@ -9,6 +9,8 @@ mod pages;
 mod v6;
 mod v7;
 
+use traces::units::PAGE_SIZE;
+
 use crate::Error;
 use crate::assemble::Assembler;
 use crate::bytes::Endian;
@@ -75,6 +77,9 @@ pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Resu
     let source = input.random_access()?;
     assembler.input_damage(input);
     let meta = Meta::read(&source)?;
+    if u64::from(meta.page_bytes) != PAGE_SIZE {
+        return Err(Error::PageSize { name: source.name, bytes: meta.page_bytes });
+    }
     meta.describe(assembler);
     let endian = endian(&source)?;
     let layout = Layout::parse(&meta.header_page, endian)

@@ -2,6 +2,7 @@
 
 use super::{Buffer, CpuData, Meta, OPTION_BUFFER, check_cpus};
 use crate::Error;
+use crate::ring_buffer::Layout;
 use crate::source::{Cursor, Source};
 
 /// Bytes of the words that announce a part.
@@ -66,5 +67,8 @@ fn buffer(meta: &Meta, cursor: &mut Cursor<'_>, cpus: u32) -> Result<Buffer, Err
         let bytes = cursor.u64("the size of a CPU's data")?;
         data.push(CpuData { cpu, offset, bytes });
     }
-    Ok(Buffer { page_bytes: meta.page_bytes, cpus: data })
+    // A page of the buffer can be larger than one of memory.
+    let layout = Layout::parse(&meta.header_page, cursor.endian);
+    let page_bytes = layout.map_or(meta.page_bytes, |layout| layout.page_bytes() as u32);
+    Ok(Buffer { page_bytes, cpus: data })
 }

@@ -217,6 +217,27 @@ fn directory_without_a_capture() {
 }
 
 #[test]
+fn trap_cpu_field_differs_from_the_file() {
+    let mut records = records();
+    for record in &mut records {
+        record.cpu = 12;
+    }
+    let capture = read_bytes(&dump(&records, Order::Little, 7));
+    assert!(capture.losses.0.is_empty(), "{}", capture.losses);
+    assert!(capture.events.iter().all(|event| event.cpu == 12));
+}
+
+#[test]
+fn trap_header_line_in_blkparse_text() {
+    let header = "#Maj,Mn CPU   SeqNo     Seconds     PID  Evt Typ Sector   +Len Description\n\
+                  #------ --- ------- --------------- -----|--|---|---------+---\n";
+    let event = "259,1    0        1     0.000000000   733  Q  RA 128 + 32 [DataXceiver for]\n";
+    let capture = read_text(&format!("{header}{event}"));
+    assert!(capture.losses.0.is_empty(), "{}", capture.losses);
+    assert_eq!(capture.comms.name(capture.events[0].comm), "DataXceiver for");
+}
+
+#[test]
 fn trap_missing_sequence_numbers_are_lost_events() {
     let mut records = records();
     records.drain(40..43);

@@ -18,10 +18,17 @@ struct Flavour {
     /// Bytes of a `long` in the kernel traced.
     long_bytes: usize,
     compression: &'static str,
+    /// Bytes in a page of the buffer, which can be larger than one of memory.
+    page_bytes: usize,
 }
 
-const PLAIN: Flavour =
-    Flavour { version: 6, is_big_endian: false, long_bytes: 8, compression: "none" };
+const PLAIN: Flavour = Flavour {
+    version: 6,
+    is_big_endian: false,
+    long_bytes: 8,
+    compression: "none",
+    page_bytes: PAGE_BYTES,
+};
 
 /// Bytes in the order of a flavour.
 #[derive(Clone)]
@@ -202,7 +209,7 @@ impl Page {
         let commit = self.data.bytes.len() as u64 | self.marks;
         let page = Bytes::new(self.flavour).uint(self.start, 8);
         let page = page.uint(commit, self.flavour.long_bytes).raw(&self.data.bytes);
-        page.raw(&self.tail).pad_to(PAGE_BYTES).bytes
+        page.raw(&self.tail).pad_to(self.flavour.page_bytes).bytes
     }
 }
 
@@ -235,7 +242,7 @@ impl File {
              \tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\
              \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
              \tfield: char data;\toffset:{data};\tsize:{};\tsigned:1;\n",
-            PAGE_BYTES - data
+            self.flavour.page_bytes - data
         )
     }
 
@@ -271,7 +278,7 @@ impl File {
         bytes = bytes.uint(0, 2).raw(b"flyrecord\0");
         let mut at = bytes.bytes.len() + self.cpus.len() * 16;
         for cpu in 0..self.cpus.len() {
-            let length = self.cpus[cpu].len() * PAGE_BYTES;
+            let length = self.cpus[cpu].len() * self.flavour.page_bytes;
             bytes = bytes.uint(at as u64, 8).uint(length as u64, 8);
             at += length;
         }
@@ -322,12 +329,12 @@ impl File {
         let (bytes, formats) = self.section(bytes, 18, &Self::event_formats(new()).bytes);
         let (mut bytes, comms) = self.section(bytes, 21, &new().text(COMMS, 8).bytes);
 
-        let mut buffer = new().uint(0, 8).raw(b"\0local\0").uint(PAGE_BYTES as u64, 4);
+        let mut buffer = new().uint(0, 8).raw(b"\0local\0").uint(self.flavour.page_bytes as u64, 4);
         buffer = buffer.uint(self.cpus.len() as u64, 4);
         for cpu in 0..self.cpus.len() {
             let (at, pages) = (bytes.bytes.len() as u64, self.pages(cpu));
             bytes = if self.is_packed() {
-                let chunks = pages.chunks(PAGE_BYTES);
+                let chunks = pages.chunks(self.flavour.page_bytes);
                 let start = bytes.uint(chunks.len() as u64, 4);
                 chunks.fold(start, |bytes, page| self.chunk(bytes, page))
             } else {
@@ -392,13 +399,25 @@ fn trap_versions_byte_orders_word_sizes_and_compressions() {
     for (version, compression) in [(6, "none"), (7, "none"), (7, "zlib"), (7, "zstd")] {
         for is_big_endian in [false, true] {
             for long_bytes in [4, 8] {
-                let flavour = Flavour { version, is_big_endian, long_bytes, compression };
+                let flavour = Flavour { version, is_big_endian, long_bytes, compression, ..PLAIN };
                 let capture = sample(flavour).read();
                 assert!(capture.losses.0.is_empty(), "{flavour:?}: {}", capture.losses);
                 assert_eq!(render_events(&capture), expected, "{flavour:?}");
             }
         }
     }
+}
+
+#[test]
+fn trap_buffer_pages_larger_than_memory_pages() {
+    let expected = render_events(&read_text(SAMPLE_TEXT));
+    for (version, compression) in [(6, "none"), (7, "none"), (7, "zstd")] {
+        let flavour = Flavour { version, compression, page_bytes: 16384, ..PLAIN };
+        assert_eq!(render_events(&sample(flavour).read()), expected, "{flavour:?}");
+    }
+    let directory = tracefs(&sample(Flavour { page_bytes: 16384, ..PLAIN }));
+    let capture = parser::read_path(directory.path()).expect("parses");
+    assert_eq!(render_events(&capture), expected);
 }
 
 #[test]
@@ -511,6 +530,14 @@ fn hostile_length() {
     let at = memchr::memmem::find(&bytes, b"header_page\0").expect("in the head") + 12;
     bytes[at..at + 8].fill(0x7f);
     let error = parser::read(&bytes[..], "trace.dat").expect_err("impossible");
+    insta::assert_snapshot!(error.to_string());
+}
+
+#[test]
+fn other_memory_pages_are_refused() {
+    let mut bytes = sample(PLAIN).to_bytes();
+    bytes[14..18].copy_from_slice(&16384_u32.to_le_bytes());
+    let error = parser::read(&bytes[..], "trace.dat").expect_err("pages of 16 KiB");
     insta::assert_snapshot!(error.to_string());
 }
 

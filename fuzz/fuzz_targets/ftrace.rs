@@ -1,0 +1,11 @@
+//! Ftrace text: tracefs, reports and the latency format.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+/// Makes the input be taken for this format.
+const START: &[u8] = b"# tracer: nop\n";
+
+fuzz_target!(|data: &[u8]| {
+    let _ = parser::read(&[START, data].concat()[..], "fuzz");
+});

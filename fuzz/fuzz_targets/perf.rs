@@ -1,0 +1,11 @@
+//! The text of perf script.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+/// Makes the input be taken for this format.
+const START: &[u8] = b"a 1 [000] 1.000000: block:block_unplug: [a] 1\n";
+
+fuzz_target!(|data: &[u8]| {
+    let _ = parser::read(&[START, data].concat()[..], "fuzz");
+});

@@ -1,0 +1,11 @@
+//! The trace inside an HTML page.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+/// Makes the input be taken for this format.
+const START: &[u8] = b"<!DOCTYPE html>\n<script class=\"trace-data\">\n# tracer: nop\n";
+
+fuzz_target!(|data: &[u8]| {
+    let _ = parser::read(&[START, data].concat()[..], "fuzz");
+});
