@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use replay::device::{Basic, BasicParameters};
+use replay::device::{DeviceError, DeviceFile, presets};
 use replay::machine::Machine;
 use replay::policy::Policy;
 use replay::run::{self, CpuCosts, RunOptions, Timeline};
@@ -21,32 +21,82 @@ use crate::verify::CaptureVerify;
 pub const SCHEMA: &str = "rareplay.replay/1";
 
 /// The modelled machine.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Model {
+    /// What `--device` said: the name of a preset or a file.
+    pub name: String,
     /// The device.
-    pub device: BasicParameters,
+    pub device: DeviceFile,
     /// CPU costs.
     pub cpu: CpuCosts,
 }
 
+impl Default for Model {
+    fn default() -> Self {
+        let text = presets::text(presets::DEFAULT).unwrap_or_default();
+        let device = DeviceFile::parse(text, presets::DEFAULT);
+        Self::new(presets::DEFAULT, device.expect("the presets are tested"))
+    }
+}
+
 impl Model {
+    /// The model of a device description.
+    pub fn new(name: &str, device: DeviceFile) -> Self {
+        let cpu = device.cpu.unwrap_or_default();
+        Self { name: name.to_owned(), device, cpu }
+    }
+
+    /// The model that `--device NAME|FILE` asks for.
+    pub fn load(name_or_path: &str) -> Result<Self, DeviceError> {
+        Ok(Self::new(name_or_path, DeviceFile::load(name_or_path)?))
+    }
+
     /// Its parameters, by name.
     pub fn view(&self) -> DeviceView {
-        let Self { device, cpu } = self;
-        let parameters = [
-            ("request_overhead_ns", device.request_overhead_ns),
-            ("bandwidth_bytes_per_s", device.bandwidth_bytes_per_s),
-            ("channels", device.channels),
-            ("call_ns", cpu.call_ns),
-            ("copy_page_ns", cpu.copy_page_ns),
-            ("lookup_ns", cpu.lookup_ns),
-            ("folio_ns", cpu.folio_ns),
-            ("request_ns", cpu.request_ns),
-        ];
-        DeviceView {
-            model: "basic".to_owned(),
-            parameters: parameters.map(|(name, value)| (name.to_owned(), value)).into(),
+        let mut parameters = Vec::new();
+        let described =
+            toml::Table::try_from(&DeviceFile { cpu: Some(self.cpu), ..self.device.clone() });
+        for (key, value) in described.unwrap_or_default() {
+            flatten(&key, &value, &mut parameters);
         }
+        DeviceView { model: self.device.model_name().to_owned(), parameters }
+    }
+
+    /// How a source is run under this model.
+    pub fn options(&self, source: &Source) -> RunOptions {
+        RunOptions {
+            cpu: self.cpu,
+            queue: self.device.queue,
+            think: source.recorded.is_some(),
+            keep_reads: false,
+        }
+    }
+
+    /// Runs a source under a policy.
+    pub fn run<'p>(
+        &self,
+        source: &Source,
+        policy: &'p dyn Policy,
+        options: &RunOptions,
+    ) -> (Machine<'p>, Timeline) {
+        let mut device = self.device.build();
+        run::run(source, policy, &mut *device, options)
+    }
+}
+
+/// Integers below `value`, by their last keys; those of the CPU and the flash keep their names, as
+/// no two tables share one.
+fn flatten(key: &str, value: &toml::Value, parameters: &mut Vec<(String, u64)>) {
+    match value {
+        toml::Value::Integer(number) => {
+            parameters.push((key.to_owned(), u64::try_from(*number).unwrap_or(0)));
+        }
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                flatten(key, value, parameters);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -61,13 +111,11 @@ pub fn replay_all(
 
 /// Replays a source under one policy on virtual time.
 pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> PolicyResult {
-    let mut device = Basic::new(model.device);
-    let options = RunOptions { cpu: model.cpu, think: source.recorded.is_some() };
-    let (machine, timeline) = run::run(source, policy, &mut device, &options);
-    summarize(policy.name(), &machine, timeline)
+    let (machine, timeline) = model.run(source, policy, &model.options(source));
+    summarize(policy.name(), &machine, &timeline)
 }
 
-fn summarize(policy: &str, machine: &Machine<'_>, mut timeline: Timeline) -> PolicyResult {
+fn summarize(policy: &str, machine: &Machine<'_>, timeline: &Timeline) -> PolicyResult {
     let mut by_order = [0; traces::units::Order::COUNT];
     let mut lock = replay::log::CacheLock::default();
     let (mut inserted, mut unused, mut windows) = (0, 0, 0);
@@ -80,7 +128,7 @@ fn summarize(policy: &str, machine: &Machine<'_>, mut timeline: Timeline) -> Pol
         unused += file.evicted_unused_pages + file.cache.unused_pages();
         windows += file.log.windows;
     }
-    timeline.waits_ns.sort_unstable();
+    let waits = timeline.waits_sorted();
     PolicyResult {
         policy: policy.to_owned(),
         folios: FolioCounts::new(&by_order),
@@ -88,19 +136,13 @@ fn summarize(policy: &str, machine: &Machine<'_>, mut timeline: Timeline) -> Pol
         pages: PageCounts { inserted, read: timeline.request_bytes >> PAGE_SHIFT, unused },
         elapsed_ns: timeline.elapsed_ns,
         read_wait_ns: WaitPercentiles {
-            p50: percentile(&timeline.waits_ns, 50),
-            p99: percentile(&timeline.waits_ns, 99),
-            max: timeline.waits_ns.last().copied().unwrap_or(0),
+            p50: waits.percentile(50),
+            p99: waits.percentile(99),
+            max: waits.max(),
         },
         cache_lock: lock,
         windows,
     }
-}
-
-/// The smallest value that at least `percent` of the sorted values do not exceed.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
 /// The report on a source.

@@ -2,66 +2,80 @@
 //!
 //! A closed loop: each thread runs its accesses one after the other, waits for
 //! the folios it needs, copies, thinks as long as it did in the recording, and
-//! goes on. Threads and device completions are events of one queue, ordered by
-//! time and then by age, so a replay is deterministic.
+//! goes on. Threads, requests on their way and completions are events of one
+//! queue, ordered by time and then by age, so a replay is deterministic. Every
+//! thread has a CPU of its own.
+
+mod flights;
+mod think;
+mod timeline;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 use traces::access::{Access, AccessKind, Source};
-use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, Time};
+use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, SECTOR_SHIFT, Time};
+
+pub use timeline::{ReadTimes, StreamWaits, Timeline, Waits};
 
 use crate::block::{BlockLayer, ExtentMap, QueueLimits, Request};
 use crate::device::Device;
+use crate::device::queue::{Begun, DeviceQueue, QueueParameters};
 use crate::fault::FaultResult;
 use crate::lru::Lru;
 use crate::machine::{Batch, Machine};
 use crate::page_cache::Folio;
 use crate::policy::Policy;
 use crate::readahead::ForcedFill;
+use flights::Flights;
 
 /// What the CPU spends, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuCosts {
-    /// A read call or a fault, without copying.
+    /// A read call or a fault, without what follows.
     pub call_ns: u64,
     /// Copying 4 KiB to the program.
     pub copy_page_ns: u64,
+    /// Taking a folio into a batch and letting it go after the copy.
+    pub copy_folio_ns: u64,
     /// Looking up a page in the order-0 path.
     pub lookup_ns: u64,
-    /// Allocating, inserting and submitting a folio.
+    /// Allocating and inserting a folio.
     pub folio_ns: u64,
     /// Building and issuing a request.
     pub request_ns: u64,
+    /// From a completion to the thread that waited for it.
+    pub wake_ns: u64,
 }
 
 impl Default for CpuCosts {
+    /// A server of the 2020s.
     fn default() -> Self {
-        Self { call_ns: 300, copy_page_ns: 350, lookup_ns: 20, folio_ns: 400, request_ns: 2_000 }
+        Self {
+            call_ns: 300,
+            copy_page_ns: 350,
+            copy_folio_ns: 30,
+            lookup_ns: 20,
+            folio_ns: 400,
+            request_ns: 1_500,
+            wake_ns: 2_000,
+        }
     }
 }
 
-/// How a run ends.
-#[derive(Clone, Debug, Default)]
-pub struct Timeline {
-    /// From the first access to the end of the last one.
-    pub elapsed_ns: u64,
-    /// How long each read or fault waited for data, in the order they ended.
-    pub waits_ns: Vec<u64>,
-    /// Requests the device got.
-    pub requests: u64,
-    /// Their bytes.
-    pub request_bytes: u64,
-}
-
 /// Everything a run needs besides the source.
+#[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
     /// CPU costs.
     pub cpu: CpuCosts,
+    /// The queue in front of the device.
+    pub queue: QueueParameters,
     /// Whether threads pause between accesses as long as they did in the recording.
     pub think: bool,
+    /// Whether the times of every read are kept.
+    pub keep_reads: bool,
 }
 
 /// Replays `source` under `policy` on `device`. Returns the machine as it ends and the timeline.
@@ -74,17 +88,19 @@ pub fn run<'p>(
     let machine = Machine::new(policy, source, false, false);
     let mut run = Run::new(source, machine, device, options);
     run.start();
-    while let Some(Reverse(event)) = run.queue.pop() {
+    while let Some(Reverse(event)) = run.events.pop() {
         run.event(event);
     }
-    (run.machine, run.timeline)
+    run.finish()
 }
 
 /// What an event does, ordered only to make events comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// Pages of a file become uptodate.
-    Uptodate { file: u32, from: PageIndex, to: PageIndex },
+    /// A request completes.
+    Complete(u32),
+    /// A request reaches the queue of the device.
+    Issue(u32),
     /// A thread goes on.
     Thread(u32),
 }
@@ -101,6 +117,10 @@ struct Event {
 struct ThreadState {
     /// Next entry of its list of accesses.
     next: usize,
+    /// When the access it is in began.
+    began: Option<Time>,
+    /// When its last batch was ready.
+    ready: Time,
     /// Position of the read it is in.
     pos: Option<ByteOffset>,
     /// The touch it is in has to be tried again.
@@ -112,21 +132,40 @@ struct ThreadState {
     waited_ns: u64,
 }
 
+/// How a step of a thread ends.
+#[derive(Clone, Copy)]
+enum Step {
+    /// There is more to do at once.
+    Again { cpu_ns: u64 },
+    /// A folio has to become uptodate first.
+    Wait(Folio),
+    /// The access is over.
+    Done { cpu_ns: u64 },
+}
+
 struct Run<'s, 'p, 'd> {
     source: &'s Source,
     machine: Machine<'p>,
-    device: &'d mut dyn Device,
     options: &'s RunOptions,
     layer: BlockLayer,
     maps: Vec<ExtentMap>,
-    requests: Vec<Request>,
-    queue: BinaryHeap<Reverse<Event>>,
+    queue: DeviceQueue<'d>,
+    flights: Flights,
+    events: BinaryHeap<Reverse<Event>>,
     age: u64,
     threads: Vec<ThreadState>,
+    /// Threads that wait for a folio.
+    waiting: Vec<u32>,
     /// Per thread, the accesses it makes.
     lists: Vec<Vec<u32>>,
+    /// Per access, the pause before it; empty without pauses.
+    think_ns: Vec<u64>,
     lru: Option<(u64, Lru)>,
     timeline: Timeline,
+    /// Kept only to be used again.
+    requests: Vec<Request>,
+    ids: Vec<u32>,
+    begun: Vec<Begun>,
 }
 
 impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
@@ -140,20 +179,31 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         for (index, access) in source.accesses.iter().enumerate() {
             lists[access.thread as usize].push(index as u32);
         }
+        let think_ns = if options.think {
+            think::program_ns(source, options.cpu.copy_page_ns)
+        } else {
+            Vec::new()
+        };
+        let streams = vec![StreamWaits::default(); source.opens.len()];
         Self {
             source,
             machine,
-            device,
             options,
             layer: BlockLayer::new(QueueLimits::new(&source.settings)),
             maps: source.files.iter().map(|file| ExtentMap::new(file.extents.clone())).collect(),
-            requests: Vec::new(),
-            queue: BinaryHeap::new(),
+            queue: DeviceQueue::new(device, options.queue),
+            flights: Flights::default(),
+            events: BinaryHeap::new(),
             age: 0,
             threads: vec![ThreadState::default(); source.threads.len()],
+            waiting: Vec::new(),
             lists,
+            think_ns,
             lru: source.settings.memory_pages.value.map(|pages| (pages, Lru::default())),
-            timeline: Timeline::default(),
+            timeline: Timeline { streams, ..Timeline::default() },
+            requests: Vec::new(),
+            ids: Vec::new(),
+            begun: Vec::new(),
         }
     }
 
@@ -169,48 +219,125 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         }
     }
 
+    fn finish(self) -> (Machine<'p>, Timeline) {
+        let mut timeline = self.timeline;
+        timeline.queue = self.queue.into_use();
+        (self.machine, timeline)
+    }
+
     fn schedule(&mut self, time: Time, what: What) {
         self.age += 1;
-        self.queue.push(Reverse(Event { time, age: self.age, what }));
+        self.events.push(Reverse(Event { time, age: self.age, what }));
+    }
+
+    /// Whether nothing else happens up to `time`, so that what is due then may be done at once.
+    fn is_next(&self, time: Time) -> bool {
+        self.events.peek().is_none_or(|Reverse(event)| event.time > time)
     }
 
     fn event(&mut self, event: Event) {
         match event.what {
-            What::Uptodate { file, from, to } => {
-                self.machine.files[file as usize].cache.set_uptodate(from, to);
-                self.wake(event.time, file, from, to);
+            What::Complete(id) => self.complete(event.time, id),
+            What::Issue(id) => self.issue(event.time, id),
+            What::Thread(thread) => {
+                let mut now = event.time;
+                while let Some(next) = self.step(thread, now) {
+                    if !self.is_next(next) {
+                        return self.schedule(next, What::Thread(thread));
+                    }
+                    now = next;
+                }
             }
-            What::Thread(thread) => self.step(thread, event.time),
         }
+    }
+
+    fn complete(&mut self, now: Time, id: u32) {
+        let flight = *self.flights.get(id);
+        self.timeline.requests_completed += 1;
+        self.timeline.request_ns += now - flight.submitted;
+        self.queue.complete(now);
+        self.dispatch(now);
+        let file = flight.request.file;
+        let mut flights = std::mem::take(&mut self.flights);
+        flights.end(id, |from, to| {
+            self.machine.files[file as usize].cache.set_uptodate(from, to);
+            self.wake(now, file, from, to);
+        });
+        self.flights = flights;
+    }
+
+    fn issue(&mut self, now: Time, id: u32) {
+        let flight = self.flights.get_mut(id);
+        flight.submitted = now;
+        self.queue.submit(now, flight.request, id);
+        self.dispatch(now);
+    }
+
+    fn dispatch(&mut self, now: Time) {
+        let mut begun = std::mem::take(&mut self.begun);
+        self.queue.dispatch(now, &mut begun);
+        for begun in begun.drain(..) {
+            self.schedule(begun.completes, What::Complete(begun.id));
+        }
+        self.begun = begun;
     }
 
     /// Threads that wait for a folio in the range go on.
     fn wake(&mut self, now: Time, file: u32, from: PageIndex, to: PageIndex) {
-        for thread in 0..self.threads.len() {
-            let state = &mut self.threads[thread];
-            if let Some((since, _, _)) =
-                state.waiting.take_if(|(_, f, page)| *f == file && (from..to).contains(page))
-            {
-                state.waited_ns += now - since;
-                self.schedule(now, What::Thread(thread as u32));
-            }
+        let mut at = 0;
+        while at < self.waiting.len() {
+            let thread = self.waiting[at];
+            let state = &mut self.threads[thread as usize];
+            let woken =
+                state.waiting.take_if(|(_, f, page)| *f == file && (from..to).contains(page));
+            let Some((since, _, _)) = woken else {
+                at += 1;
+                continue;
+            };
+            self.waiting.swap_remove(at);
+            // What completes while the thread is still busy costs it no sleep.
+            let resumes = if now > since { now + self.options.cpu.wake_ns } else { since };
+            state.waited_ns += now.0.saturating_sub(since.0);
+            self.schedule(resumes, What::Thread(thread));
         }
     }
 
-    /// One step of a thread, from `now` on.
-    fn step(&mut self, thread: u32, now: Time) {
+    /// One step of a thread, from `now` on. Returns when the next one is due, if it need not wait.
+    fn step(&mut self, thread: u32, now: Time) -> Option<Time> {
         let list = &self.lists[thread as usize];
-        let Some(&index) = list.get(self.threads[thread as usize].next) else { return };
+        let &index = list.get(self.threads[thread as usize].next)?;
         let access = self.source.accesses[index as usize];
-        let folios_before = self.machine.file_of(access.open as usize).log.inserted();
-        let step = match access.kind {
-            AccessKind::Read { pos, count } => self.read(thread, &access, pos, count),
+        let mut time = now;
+        if self.threads[thread as usize].began.is_none() {
+            self.threads[thread as usize].began = Some(now);
+            self.timeline.last_begins_ns = self.timeline.last_begins_ns.max(now.0);
+            time += self.call_ns(&access);
+        }
+        let step = self.execute(thread, &access);
+        let time = if self.machine.submitted.runs.is_empty() { time } else { self.send(time) };
+        self.limit_memory();
+        if !matches!(step, Step::Wait(_)) {
+            self.threads[thread as usize].ready = time;
+        }
+        self.after(thread, &access, time, step)
+    }
+
+    fn call_ns(&self, access: &Access) -> u64 {
+        match access.kind {
+            AccessKind::Evict { .. } | AccessKind::Fault { retry: true, .. } => 0,
+            _ => self.options.cpu.call_ns,
+        }
+    }
+
+    fn execute(&mut self, thread: u32, access: &Access) -> Step {
+        match access.kind {
+            AccessKind::Read { pos, count } => self.read(thread, access, pos, count),
             AccessKind::Touch { page } | AccessKind::Fault { page, retry: false } => {
-                self.touch(thread, &access, page)
+                self.touch(thread, access, page)
             }
             AccessKind::FaultAround { first, last, served: true, retry: false } => {
-                match self.first_unmapped(&access, first, last) {
-                    Some(page) => self.touch(thread, &access, page),
+                match self.first_unmapped(access, first, last) {
+                    Some(page) => self.touch(thread, access, page),
                     None => Step::Done { cpu_ns: 0 },
                 }
             }
@@ -218,45 +345,57 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             AccessKind::Fault { .. } | AccessKind::FaultAround { .. } => Step::Done { cpu_ns: 0 },
             // Under a memory limit the model evicts, not the recording.
             AccessKind::Evict { .. } if self.lru.is_some() => Step::Done { cpu_ns: 0 },
-            AccessKind::WillNeed { page, pages } => self.will_need(thread, &access, page, pages),
+            AccessKind::WillNeed { page, pages } => self.will_need(thread, access, page, pages),
             _ => {
-                crate::trace_order::execute(&mut self.machine, &access);
+                crate::trace_order::execute(&mut self.machine, access);
                 Step::Done { cpu_ns: 0 }
             }
-        };
-        let folios = self.machine.file_of(access.open as usize).log.inserted() - folios_before;
-        let submit_ns = folios * self.options.cpu.folio_ns + self.send(now);
-        self.limit_memory();
-        self.after(thread, &access, now + submit_ns, step);
+        }
     }
 
     /// The thread goes on, waits, or begins its next access.
-    fn after(&mut self, thread: u32, access: &Access, now: Time, step: Step) {
-        let file = self.source.opens[access.open as usize].file;
+    fn after(&mut self, thread: u32, access: &Access, now: Time, step: Step) -> Option<Time> {
         let state = &mut self.threads[thread as usize];
         match step {
-            Step::Again { cpu_ns } => self.schedule(now + cpu_ns, What::Thread(thread)),
-            Step::Wait(folio) => state.waiting = Some((now, file, folio.index)),
-            Step::Done { cpu_ns } => {
-                let waited_ns = std::mem::take(&mut state.waited_ns);
-                let now = now + cpu_ns;
-                let counts = matches!(
-                    access.kind,
-                    AccessKind::Read { .. } | AccessKind::Touch { .. } | AccessKind::Fault { .. }
-                );
-                if counts {
-                    self.timeline.waits_ns.push(waited_ns);
-                }
-                self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(now.0);
-                let state = &mut self.threads[thread as usize];
-                *state = ThreadState { next: state.next + 1, ..ThreadState::default() };
-                if let Some(&next) = self.lists[thread as usize].get(state.next) {
-                    let think = self.source.accesses[next as usize].think_ns;
-                    let think = if self.options.think { think } else { 0 };
-                    self.schedule(now + think, What::Thread(thread));
-                }
+            Step::Again { cpu_ns } => Some(now + cpu_ns),
+            Step::Wait(folio) => {
+                let file = self.source.opens[access.open as usize].file;
+                state.waiting = Some((now, file, folio.index));
+                self.waiting.push(thread);
+                None
             }
+            Step::Done { cpu_ns } => self.access_ends(thread, access, now, cpu_ns),
         }
+    }
+
+    /// An access is over after `cpu_ns` more. Returns when the thread's next one begins.
+    fn access_ends(
+        &mut self,
+        thread: u32,
+        access: &Access,
+        now: Time,
+        cpu_ns: u64,
+    ) -> Option<Time> {
+        let state = &mut self.threads[thread as usize];
+        let done = *state;
+        *state = ThreadState { next: done.next + 1, ..ThreadState::default() };
+        let counts = matches!(
+            access.kind,
+            AccessKind::Read { .. } | AccessKind::Touch { .. } | AccessKind::Fault { .. }
+        );
+        if counts {
+            self.timeline.streams[access.open as usize].add(done.waited_ns);
+        }
+        let list = &self.lists[thread as usize];
+        if self.options.keep_reads && matches!(access.kind, AccessKind::Read { .. }) {
+            let began = done.began.unwrap_or(now);
+            let ready = done.ready.max(began);
+            self.timeline.reads.push(ReadTimes { access: list[done.next], began, ready });
+        }
+        let ends = now + cpu_ns;
+        self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(ends.0);
+        let &next = list.get(done.next + 1)?;
+        Some(ends + self.think_ns.get(next as usize).copied().unwrap_or(0))
     }
 
     fn read(&mut self, thread: u32, access: &Access, pos: ByteOffset, count: u64) -> Step {
@@ -267,24 +406,25 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let readable = end.min(ByteOffset(size_bytes));
         let at = self.threads[thread as usize].pos.unwrap_or(pos);
         if at >= readable {
-            return Step::Done { cpu_ns: cpu.call_ns };
+            return Step::Done { cpu_ns: 0 };
         }
         match self.machine.get_pages(open, at, end) {
             Batch::Wait(folio) => {
                 self.threads[thread as usize].pos = Some(at);
                 Step::Wait(folio)
             }
-            Batch::Ready { end: batch_end, .. } => {
+            Batch::Ready { end: batch_end, folios } => {
                 let to = readable.min(batch_end.offset());
                 self.machine.copied(open, at, to);
                 self.mark_accessed(open, at.page(), to.page_up());
-                let cpu_ns = (to - at).div_ceil(PAGE_SIZE) * cpu.copy_page_ns;
+                let copy_ns = (to - at).div_ceil(PAGE_SIZE) * cpu.copy_page_ns;
+                let cpu_ns = copy_ns + u64::from(folios) * cpu.copy_folio_ns;
                 if to < readable {
                     self.threads[thread as usize].pos = Some(to);
                     return Step::Again { cpu_ns };
                 }
                 self.machine.read_returns(open, to);
-                Step::Done { cpu_ns: cpu_ns + cpu.call_ns }
+                Step::Done { cpu_ns }
             }
         }
     }
@@ -292,14 +432,13 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     fn touch(&mut self, thread: u32, access: &Access, page: PageIndex) -> Step {
         let state = &mut self.threads[thread as usize];
         let open = access.open as usize;
-        let cpu_ns = self.options.cpu.call_ns;
         match self.machine.touch(open, page, std::mem::replace(&mut state.retry, true)) {
             FaultResult::Mapped => {
                 self.mark_accessed(open, page, page + 1);
-                Step::Done { cpu_ns }
+                Step::Done { cpu_ns: 0 }
             }
             FaultResult::Retry(Some(folio)) => Step::Wait(folio),
-            FaultResult::Retry(None) => Step::Again { cpu_ns },
+            FaultResult::Retry(None) => Step::Again { cpu_ns: self.options.cpu.call_ns },
         }
     }
 
@@ -307,17 +446,16 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     fn will_need(&mut self, thread: u32, access: &Access, page: PageIndex, pages: u64) -> Step {
         const SLICE_PAGES: u64 = 8;
         let open = access.open as usize;
-        let cpu = self.options.cpu;
         let begun = self.threads[thread as usize].forced.take();
         let begun = begun.or_else(|| self.machine.begin_will_need(open, page, pages));
-        let Some(mut fill) = begun else { return Step::Done { cpu_ns: cpu.call_ns } };
+        let Some(mut fill) = begun else { return Step::Done { cpu_ns: 0 } };
         let lookups = self.machine.file_of(open).log.cache_lock.lookups;
         let until = fill.position() + SLICE_PAGES;
         let done = self.machine.advance_will_need(open, &mut fill, until);
         let lookups = self.machine.file_of(open).log.cache_lock.lookups - lookups;
-        let cpu_ns = lookups * cpu.lookup_ns;
+        let cpu_ns = lookups * self.options.cpu.lookup_ns;
         if done {
-            return Step::Done { cpu_ns: cpu_ns + cpu.call_ns };
+            return Step::Done { cpu_ns };
         }
         self.threads[thread as usize].forced = Some(fill);
         Step::Again { cpu_ns }
@@ -334,21 +472,24 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         (first.0..=last.0).map(PageIndex).find(|page| !table.is_mapped(*page))
     }
 
-    /// Sends what was submitted to the device; the CPU time that took.
-    fn send(&mut self, now: Time) -> u64 {
+    /// Sends what was submitted from `now` on to the device; returns when that is done.
+    fn send(&mut self, now: Time) -> Time {
+        let cpu = self.options.cpu;
+        let mut time = now;
         let submitted = std::mem::take(&mut self.machine.submitted);
-        let mut requests_sent = 0;
         for (run, folios) in submitted.iter() {
-            let file = &self.source.files[run.file as usize];
-            let pages = file.size_bytes.div_ceil(PAGE_SIZE);
+            let pages = self.source.files[run.file as usize].size_bytes.div_ceil(PAGE_SIZE);
             let map = &self.maps[run.file as usize];
-            let mut requests = std::mem::take(&mut self.requests);
             // Free memory is taken to be scattered: no two folios share a segment.
-            self.layer.submit(run, folios, pages, map, |_, _| false, &mut requests);
-            requests_sent += requests.len() as u64;
-            self.issue(now, run.file, folios, &requests);
-            requests.clear();
-            self.requests = requests;
+            self.layer.submit(run, folios, pages, map, |_, _| false, &mut self.requests);
+            let cache = &mut self.machine.files[run.file as usize].cache;
+            let unread = self.flights.begin(folios, pages, &self.requests, &mut self.ids);
+            for folio in unread {
+                cache.set_uptodate(folio.index, folio.end());
+            }
+            self.requests.clear();
+            time += folios.len() as u64 * cpu.folio_ns;
+            time = self.send_requests(time);
             if let Some((_, lru)) = &mut self.lru {
                 for folio in folios {
                     lru.insert(run.file, *folio);
@@ -357,43 +498,23 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         }
         self.machine.submitted = submitted;
         self.machine.submitted.clear();
-        requests_sent * self.options.cpu.request_ns
+        time
     }
 
-    /// Issues the requests of one submission; a folio is uptodate when all of it has been read.
-    fn issue(&mut self, now: Time, file: u32, folios: &[Folio], requests: &[Request]) {
-        let mut done = Vec::with_capacity(requests.len());
-        for request in requests {
+    fn send_requests(&mut self, mut time: Time) -> Time {
+        let mut ids = std::mem::take(&mut self.ids);
+        for id in ids.drain(..) {
+            time += self.options.cpu.request_ns;
             self.timeline.requests += 1;
-            self.timeline.request_bytes += request.sectors * 512;
-            let end = request.page + request.sectors.div_ceil(8);
-            done.push((end, self.device.read(now, request)));
-        }
-        let mut at = 0;
-        let mut together: Option<(PageIndex, PageIndex, Time)> = None;
-        for folio in folios {
-            while done.get(at).is_some_and(|(end, _)| *end <= folio.index) {
-                at += 1;
-            }
-            let mut time = now;
-            for &(end, request_done) in &done[at..] {
-                time = time.max(request_done);
-                if end >= folio.end() {
-                    break;
-                }
-            }
-            match &mut together {
-                Some((_, to, last)) if *last == time => *to = folio.end(),
-                _ => self.uptodate_at(file, together.replace((folio.index, folio.end(), time))),
+            self.timeline.request_bytes += self.flights.get(id).request.sectors << SECTOR_SHIFT;
+            if self.is_next(time) {
+                self.issue(time, id);
+            } else {
+                self.schedule(time, What::Issue(id));
             }
         }
-        self.uptodate_at(file, together);
-    }
-
-    fn uptodate_at(&mut self, file: u32, range: Option<(PageIndex, PageIndex, Time)>) {
-        if let Some((from, to, time)) = range {
-            self.schedule(time, What::Uptodate { file, from, to });
-        }
+        self.ids = ids;
+        time
     }
 
     fn mark_accessed(&mut self, open: usize, from: PageIndex, to: PageIndex) {
@@ -417,15 +538,4 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             }
         }
     }
-}
-
-/// How a step of a thread ends.
-#[derive(Clone, Copy)]
-enum Step {
-    /// There is more to do at once.
-    Again { cpu_ns: u64 },
-    /// A folio has to become uptodate first.
-    Wait(Folio),
-    /// The access is over.
-    Done { cpu_ns: u64 },
 }

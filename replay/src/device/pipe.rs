@@ -1,0 +1,71 @@
+//! Resources that serve one thing at a time.
+
+use traces::units::Time;
+
+/// A wire: bytes cross it one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pipe {
+    bytes_per_s: u64,
+    free: Time,
+}
+
+impl Pipe {
+    pub(super) fn new(bytes_per_s: u64) -> Self {
+        Self { bytes_per_s: bytes_per_s.max(1), free: Time(0) }
+    }
+
+    /// How long `bytes` take to cross.
+    pub(super) fn transfer_ns(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(1_000_000_000) / self.bytes_per_s
+    }
+
+    /// When `bytes` that are ready at `now` have crossed.
+    pub(super) fn transfer(&mut self, now: Time, bytes: u64) -> Time {
+        self.free = self.free.max(now) + self.transfer_ns(bytes);
+        self.free
+    }
+
+    /// Holds the wire for `ns` without data; returns when that is over.
+    pub(super) fn hold(&mut self, now: Time, ns: u64) -> Time {
+        self.free = self.free.max(now) + ns;
+        self.free
+    }
+}
+
+/// Servers that are alike: each takes the next job when it is free.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    free: Vec<Time>,
+}
+
+impl Servers {
+    pub(super) fn new(servers: u64) -> Self {
+        Self { free: vec![Time(0); servers.max(1) as usize] }
+    }
+
+    /// When a job of `ns` that arrives at `now` is done, on the server that is free first.
+    pub(super) fn serve(&mut self, now: Time, ns: u64) -> Time {
+        let mut first = 0;
+        for (server, free) in self.free.iter().enumerate() {
+            if *free <= now {
+                first = server;
+                break;
+            }
+            if *free < self.free[first] {
+                first = server;
+            }
+        }
+        self.serve_on(first, now, ns)
+    }
+
+    /// The same on a certain server.
+    pub(super) fn serve_on(&mut self, server: usize, now: Time, ns: u64) -> Time {
+        let done = self.free[server].max(now) + ns;
+        self.free[server] = done;
+        done
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.free.len() as u64
+    }
+}

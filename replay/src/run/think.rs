@@ -1,0 +1,40 @@
+//! How long programs think between accesses.
+
+use traces::access::{AccessKind, AnchorKind, Source};
+use traces::units::{ByteOffset, PageIndex};
+
+/// Per access, the time its program spent before it, outside the kernel.
+///
+/// A capture shows the time from a thread's last event to its next access. Where that event is a
+/// batch of folios that is ready, the time also holds the copying of the batch. A replay charges
+/// copying itself, so what copying these pages costs is taken out.
+pub(super) fn program_ns(source: &Source, copy_page_ns: u64) -> Vec<u64> {
+    #[derive(Clone, Copy, Default)]
+    struct Thread {
+        read_end: ByteOffset,
+        last_batch: Option<PageIndex>,
+    }
+    let mut threads = vec![Thread::default(); source.threads.len()];
+    let mut anchors = source.anchors.iter().peekable();
+    let mut think_ns = Vec::with_capacity(source.accesses.len());
+    for access in &source.accesses {
+        while let Some(anchor) = anchors.next_if(|anchor| anchor.seq < access.seq) {
+            if anchor.kind == AnchorKind::Batch {
+                threads[anchor.thread as usize].last_batch = Some(anchor.page);
+            }
+        }
+        let thread = &mut threads[access.thread as usize];
+        let copied =
+            thread.last_batch.map_or(0, |page| thread.read_end.page_up().0.saturating_sub(page.0));
+        think_ns.push(access.think_ns.saturating_sub(copied * copy_page_ns));
+        let size_bytes = source.files[source.opens[access.open as usize].file as usize].size_bytes;
+        let read_end = match access.kind {
+            AccessKind::Read { pos, count } => {
+                ByteOffset(pos.0.saturating_add(count).min(size_bytes))
+            }
+            _ => ByteOffset(0),
+        };
+        *thread = Thread { read_end, last_batch: None };
+    }
+    think_ns
+}
