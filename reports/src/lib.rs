@@ -1,1 +1,53 @@
-//! Being written.
+//! What people and scripts read of a result.
+//!
+//! Every function is pure: a result struct of `analysis` goes in, a text comes
+//! out, the same bytes each time. [`text`] is for terminals, [`mail`] and
+//! [`markdown`] for lists and trackers, [`json`] and [`csv`] for scripts.
+
+pub mod csv;
+pub mod json;
+pub mod mail;
+pub mod markdown;
+pub mod text;
+
+mod figures;
+mod grid;
+mod number;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use analysis::result::ReplayReport;
+
+/// A report that cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Writes a report as files into a folder, which is made if it is not there: `report.json`, and
+/// `orders.csv`, the data of the order chart.
+pub fn write_dir(report: &ReplayReport, directory: &Path) -> Result<(), Error> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Write { path, source }
+    };
+    std::fs::create_dir_all(directory).map_err(failed(directory))?;
+    let files = [("report.json", json::replay(report)), ("orders.csv", csv::orders(report))];
+    for (name, text) in files {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(failed(&path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! CSV, one figure to a line, so that any tool can group and join it.
+
+use analysis::inspect::InspectReport;
+use analysis::result::ReplayReport;
+use analysis::verify::CaptureVerify;
+
+use crate::figures::{pages_by_order, sections};
+use crate::words::Outcome;
+
+/// Lines of `source,policy,metric,unit,value`.
+pub fn replay(report: &ReplayReport) -> String {
+    let mut lines = Lines::new(["source", "policy", "metric", "unit", "value"]);
+    let sections = sections(report);
+    for (column, result) in report.results.iter().enumerate() {
+        for row in sections.iter().flat_map(|section| &section.rows) {
+            let value = row.values[column].to_string();
+            lines.push([&report.source, &result.policy, &row.key, row.unit.name(), &value]);
+        }
+    }
+    lines.finish()
+}
+
+/// Data of the order chart: `policy,order,folios,pages,share_of_pages`.
+pub fn orders(report: &ReplayReport) -> String {
+    let mut lines = Lines::new(["policy", "order", "folios", "pages", "share_of_pages"]);
+    for result in &report.results {
+        let all_pages = pages_by_order(&result.folios).iter().sum::<u64>().max(1);
+        for (order, pages) in pages_by_order(&result.folios).into_iter().enumerate() {
+            let share = pages as f64 / all_pages as f64;
+            lines.push([
+                &result.policy,
+                &order.to_string(),
+                &result.folios.of(order).to_string(),
+                &pages.to_string(),
+                &format!("{share:.6}"),
+            ]);
+        }
+    }
+    lines.finish()
+}
+
+/// One line per capture.
+pub fn verify(captures: &[CaptureVerify]) -> String {
+    let mut lines = Lines::new([
+        "source",
+        "policy",
+        "stream",
+        "folios_recorded",
+        "folios_replayed",
+        "folios_matched",
+        "reads_recorded",
+        "reads_replayed",
+        "reads_matched",
+        "reads_unrecorded",
+        "result",
+    ]);
+    for verify in captures {
+        let (folios, reads) = (&verify.folios, &verify.device_reads);
+        lines.push([
+            &verify.source,
+            &verify.policy,
+            crate::words::fidelity(verify.stream),
+            &folios.recorded.to_string(),
+            &folios.replayed.to_string(),
+            &folios.matched.to_string(),
+            &reads.recorded.to_string(),
+            &reads.replayed.to_string(),
+            &reads.matched.to_string(),
+            &verify.unrecorded_reads.to_string(),
+            Outcome::of(verify).words(),
+        ]);
+    }
+    lines.finish()
+}
+
+/// One line per file.
+pub fn inspect(report: &InspectReport) -> String {
+    let mut lines = Lines::new([
+        "source",
+        "file",
+        "size_bytes",
+        "accesses",
+        "forced",
+        "asked_bytes",
+        "folios",
+        "pages_inserted",
+        "pages_unused",
+        "device_reads",
+        "device_bytes",
+        "sequential",
+        "interleaved",
+        "strided",
+        "backward",
+        "random",
+    ]);
+    for file in &report.files {
+        let pattern = &file.pattern;
+        lines.push([
+            &report.source,
+            &file.file,
+            &file.size_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+            &file.accesses.to_string(),
+            &file.forced.to_string(),
+            &file.asked_bytes.to_string(),
+            &file.folios.total.to_string(),
+            &file.pages_inserted.to_string(),
+            &file.pages_unused.to_string(),
+            &file.device_reads.count.to_string(),
+            &file.device_reads.bytes.to_string(),
+            &pattern.sequential.to_string(),
+            &pattern.interleaved.to_string(),
+            &pattern.strided.to_string(),
+            &pattern.backward.to_string(),
+            &pattern.random.to_string(),
+        ]);
+    }
+    lines.finish()
+}
+
+/// Lines of `N` fields.
+pub(crate) struct Lines<const N: usize>(csv::Writer<Vec<u8>>);
+
+impl<const N: usize> Lines<N> {
+    pub(crate) fn new(heads: [&str; N]) -> Self {
+        let mut lines = Self(csv::Writer::from_writer(Vec::new()));
+        lines.push(heads);
+        lines
+    }
+
+    pub(crate) fn push(&mut self, fields: [&str; N]) {
+        self.0.write_record(fields).expect("every line has N fields and memory takes them all");
+    }
+
+    pub(crate) fn finish(self) -> String {
+        let bytes = self.0.into_inner().expect("memory takes every line");
+        String::from_utf8(bytes).expect("fields are UTF-8")
+    }
+}

@@ -1,0 +1,172 @@
+//! Markdown tables for trackers and merge requests.
+
+use analysis::inspect::InspectReport;
+use analysis::result::ReplayReport;
+use analysis::verify::CaptureVerify;
+
+use crate::figures::{Row, sections};
+use crate::number::{Unit, count, percent, signed_percent};
+use crate::text::Style;
+use crate::words::{self, Outcome};
+
+/// A source under one or more policies.
+pub fn replay(report: &ReplayReport) -> String {
+    let mut out = format!("### {}\n\n", escape(words::file_name(&report.source)));
+    if let Some(headline) = words::headline(report) {
+        out += &paragraph(&headline);
+    }
+    out += &figures(report);
+    out.push('\n');
+    let settings = report.settings.iter().map(words::setting).collect::<Vec<_>>().join(", ");
+    out += &item("Streams", &words::streams(report.fidelity, &report.streams));
+    out += &item("Settings", &settings);
+    out += &item("Model", &words::device(&report.device));
+    for (kind, loss) in &report.losses.0 {
+        let text = format!("{}: {} (first: {})", kind.describe(), loss.count, loss.first);
+        out += &item("Loss", &text);
+    }
+    let verify = report.verify.as_ref();
+    out += &item("Check", &verify.map_or(words::NOT_VERIFIED.to_owned(), words::verify));
+    if let Some(difference) = verify.and_then(|verify| verify.first_difference.as_ref()) {
+        out += &item("Difference", &words::difference(difference));
+    }
+    out
+}
+
+fn figures(report: &ReplayReport) -> String {
+    let with_change = report.results.len() == 2;
+    let names = report.results.iter().map(|result| escape(&result.policy));
+    let mut heads = vec![String::new()];
+    heads.extend(names);
+    heads.extend(with_change.then(|| "change".to_owned()));
+    let mut out = line(&heads) + &rule(1, heads.len());
+    for section in sections(report) {
+        let mut title = vec![String::new(); heads.len()];
+        title[0] = format!("**{}**", section.title);
+        out += &line(&title);
+        for row in &section.rows {
+            out += &line(&cells(row, with_change));
+        }
+    }
+    out
+}
+
+fn cells(row: &Row, with_change: bool) -> Vec<String> {
+    let scale = row.scale();
+    let mut cells = vec![row.label.clone()];
+    cells.extend(row.values.iter().map(|value| scale.show(*value)));
+    if let Some(change) = row.change().filter(|_| with_change) {
+        let percent = change.percent.map(|percent| format!(" ({})", signed_percent(percent)));
+        let percent = percent.filter(|_| change.before != change.after).unwrap_or_default();
+        cells.push(scale.show_difference(change.before, change.after) + &percent);
+    }
+    cells
+}
+
+/// Captures held against a replay.
+pub fn verify(captures: &[CaptureVerify]) -> String {
+    let heads = [
+        "capture",
+        "policy",
+        "stream",
+        "result",
+        "folios recorded",
+        "replayed",
+        "matched",
+        "reads recorded",
+        "replayed",
+        "matched",
+    ];
+    let mut out = line(&heads.map(str::to_owned)) + &rule(4, heads.len());
+    for verify in captures {
+        let mut cells = vec![
+            escape(words::file_name(&verify.source)),
+            escape(&verify.policy),
+            words::fidelity(verify.stream).to_owned(),
+            Outcome::of(verify).words().to_owned(),
+        ];
+        for matched in [&verify.folios, &verify.device_reads] {
+            cells.extend([matched.recorded, matched.replayed, matched.matched].map(count));
+        }
+        out += &line(&cells);
+    }
+    let differing = captures.iter().filter(|verify| verify.first_difference.is_some());
+    for (n, verify) in differing.enumerate() {
+        if n == 0 {
+            out.push('\n');
+        }
+        let difference = verify.first_difference.as_ref().map(words::difference);
+        out += &item(words::file_name(&verify.source), &difference.unwrap_or_default());
+    }
+    out
+}
+
+/// A capture: the terminal's description, and its files as a table.
+pub fn inspect(report: &InspectReport) -> String {
+    let style = Style { colour: false, width: 100 };
+    let mut out = format!("### {}\n\n", escape(words::file_name(&report.source)));
+    out += "```\n";
+    out += &crate::text::inspect_head(report, &style);
+    out += "```\n\n";
+    let heads = ["file", "pattern", "size", "accesses", "asked", "folios", "unused", "reads"];
+    out += &(line(&heads.map(str::to_owned)) + &rule(2, heads.len()));
+    for file in &report.files {
+        let pattern = file.pattern.main();
+        let pattern = pattern.map(|(name, share)| format!("{} {}", name.name(), percent(share)));
+        out += &line(&[
+            file.file.clone(),
+            pattern.unwrap_or_default(),
+            file.size_bytes.map(|bytes| Unit::Bytes.show(bytes)).unwrap_or_default(),
+            count(file.accesses),
+            Unit::Bytes.show(file.asked_bytes),
+            count(file.folios.total),
+            count(file.pages_unused),
+            count(file.device_reads.count),
+        ]);
+    }
+    out
+}
+
+/// A line of a table.
+fn line(cells: &[String]) -> String {
+    let mut out = "|".to_owned();
+    for cell in cells {
+        out.push(' ');
+        out += cell;
+        if !cell.is_empty() {
+            out.push(' ');
+        }
+        out.push('|');
+    }
+    out + "\n"
+}
+
+/// The line below the heads: so many columns to the left, the others to the right.
+fn rule(left: usize, columns: usize) -> String {
+    format!("|{}{}\n", " --- |".repeat(left), " ---: |".repeat(columns - left))
+}
+
+fn item(name: &str, text: &str) -> String {
+    format!("- {}: {}\n", escape(name), escape(text))
+}
+
+fn paragraph(text: &str) -> String {
+    escape(text) + "\n\n"
+}
+
+/// Text that Markdown must not take for markup. An underscore inside a word is none.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let letters: Vec<char> = text.chars().collect();
+    let is_word =
+        |at: Option<usize>| at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphanumeric());
+    for (at, letter) in letters.iter().enumerate() {
+        let inside_word = is_word(at.checked_sub(1)) && is_word(Some(at + 1));
+        let special = matches!(letter, '\\' | '`' | '*' | '[' | ']' | '<' | '|');
+        if special || (*letter == '_' && !inside_word) {
+            out.push('\\');
+        }
+        out.push(*letter);
+    }
+    out
+}

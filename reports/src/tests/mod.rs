@@ -1,0 +1,5 @@
+//! Every report of hand-made results, as people see it.
+
+mod outputs;
+mod sample;
+mod schemas;

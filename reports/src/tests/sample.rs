@@ -1,0 +1,311 @@
+//! Results with the figures of real captures.
+
+use std::collections::BTreeMap;
+
+use analysis::inspect::{
+    DeviceStats, EventCounts, FileStats, InspectReport, PatternCounts, Percentiles, SizeCount,
+    StreamsView, Usage,
+};
+use analysis::result::{
+    DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SettingView,
+    StreamCounts, WaitPercentiles,
+};
+use analysis::verify::{CaptureVerify, Difference, Matched, Timing};
+use replay::log::CacheLock;
+use traces::access::Fidelity;
+use traces::capture::{Header, LossKind, Losses};
+use traces::settings::Origin;
+
+/// 512 MiB file, `ra_pages` 32, `max_sectors_kb` 512: one 4 KiB read, then 1 MiB reads.
+pub(crate) const CAPTURE: &str = "traces/corpus/seq1m_after4k_ms512.ftrace.txt.zst";
+
+pub(crate) fn folios(by_order: &[u64]) -> FolioCounts {
+    FolioCounts { total: by_order.iter().sum(), by_order: by_order.to_vec() }
+}
+
+pub(crate) fn mainline() -> PolicyResult {
+    PolicyResult {
+        policy: "linux-6.18".to_owned(),
+        folios: folios(&[516, 768, 3067, 1278, 2554, 1024, 514]),
+        device_reads: DeviceReads { count: 3327, bytes: 512 << 20 },
+        pages: PageCounts { inserted: 131_072, read: 131_072, unused: 0 },
+        elapsed_ns: 251_318_400,
+        read_wait_ns: WaitPercentiles { p50: 211_400, p99: 498_112, max: 1_204_880 },
+        cache_lock: CacheLock { acquisitions: 9721, lookups: 1024, ..CacheLock::default() },
+        windows: 2052,
+    }
+}
+
+pub(crate) fn align() -> PolicyResult {
+    PolicyResult {
+        policy: "align-async-window-v2".to_owned(),
+        folios: folios(&[4, 0, 5, 1, 2, 2, 4, 1021]),
+        device_reads: DeviceReads { count: 1029, bytes: 512 << 20 },
+        elapsed_ns: 200_104_000,
+        read_wait_ns: WaitPercentiles { p50: 180_950, p99: 402_000, max: 1_204_880 },
+        cache_lock: CacheLock { acquisitions: 1039, ..CacheLock::default() },
+        windows: 1027,
+        ..mainline()
+    }
+}
+
+fn settings() -> Vec<SettingView> {
+    let setting = |key, value: &str, origin| SettingView { key, value: value.to_owned(), origin };
+    vec![
+        setting("kernel", "6.18.44", Origin::Sidecar),
+        setting("fs", "xfs", Origin::Recovered),
+        setting("read_ahead_kb", "128", Origin::Recorded),
+        setting("max_sectors_kb", "512", Origin::Recovered),
+        setting("max_segments", "128", Origin::Assumed),
+        setting("max_segment_size", "65536", Origin::Assumed),
+        setting("min_folio_order", "0", Origin::Assumed),
+        setting("max_folio_order", "9", Origin::Assumed),
+        setting("memory", "unlimited", Origin::Assumed),
+    ]
+}
+
+fn streams() -> StreamCounts {
+    StreamCounts { files: 1, opens: 1, threads: 1, accesses: 513 }
+}
+
+fn device() -> DeviceView {
+    let parameters = [
+        ("request_overhead_ns", 60_000),
+        ("bandwidth_bytes_per_s", 3_200_000_000),
+        ("channels", 8),
+    ];
+    DeviceView {
+        model: "basic".to_owned(),
+        parameters: parameters.map(|(name, value)| (name.to_owned(), value)).into(),
+    }
+}
+
+fn matched(count: u64) -> Matched {
+    Matched { recorded: count, replayed: count, matched: count, in_order: true }
+}
+
+pub(crate) fn exact() -> CaptureVerify {
+    CaptureVerify {
+        source: CAPTURE.to_owned(),
+        policy: "linux-6.18".to_owned(),
+        stream: Fidelity::Exact,
+        folios: matched(9721),
+        device_reads: matched(3327),
+        unrecorded_reads: 0,
+        exact: true,
+        first_difference: None,
+        timing: Timing { recorded_ns: 428_120_000, predicted_ns: 251_318_400 },
+    }
+}
+
+fn other_order() -> CaptureVerify {
+    let in_order = false;
+    let difference = Difference {
+        file: "7:0/0x83".to_owned(),
+        position: 412,
+        recorded: "page 1600 order 2".to_owned(),
+        replayed: "page 1604 order 2".to_owned(),
+        state_before: "Async at page 1568, 12 pages asked; start=1568 size=32 async_size=32 \
+                       order=2 ra_pages=32 mmap_miss=0 prev_pos=6422527"
+            .to_owned(),
+    };
+    CaptureVerify {
+        source: "captures/thr4same.ftrace.txt.zst".to_owned(),
+        folios: Matched { in_order, ..matched(7572) },
+        device_reads: Matched { in_order, ..matched(513) },
+        first_difference: Some(difference),
+        ..exact()
+    }
+}
+
+fn differs() -> CaptureVerify {
+    let difference = Difference {
+        file: "259:0/0x9a".to_owned(),
+        position: 17,
+        recorded: "page 64 order 2".to_owned(),
+        replayed: "nothing".to_owned(),
+        state_before: "Sync at page 60, 4 pages asked; start=28 size=32 async_size=32 order=0 \
+                       ra_pages=32 mmap_miss=0 prev_pos=245759"
+            .to_owned(),
+    };
+    CaptureVerify {
+        source: "captures/sqlite_scan.ftrace.txt.zst".to_owned(),
+        stream: Fidelity::Page,
+        folios: Matched { recorded: 6149, replayed: 6140, matched: 6101, in_order: false },
+        device_reads: Matched { recorded: 2063, replayed: 2061, matched: 2050, in_order: false },
+        unrecorded_reads: 3,
+        exact: false,
+        first_difference: Some(difference),
+        ..exact()
+    }
+}
+
+fn without_block_events() -> CaptureVerify {
+    CaptureVerify {
+        source: "captures/seq128k.ftrace.txt.zst".to_owned(),
+        folios: matched(4135),
+        device_reads: Matched { replayed: 4096, ..Matched::default() },
+        ..exact()
+    }
+}
+
+/// All outcomes a verification can have.
+pub(crate) fn verified() -> Vec<CaptureVerify> {
+    vec![exact(), other_order(), differs(), without_block_events()]
+}
+
+/// A capture of 6.18 under two policies, verified.
+pub(crate) fn pair() -> ReplayReport {
+    ReplayReport {
+        schema: "rareplay.replay/1",
+        source: CAPTURE.to_owned(),
+        fidelity: Fidelity::Exact,
+        streams: streams(),
+        settings: settings(),
+        device: device(),
+        results: vec![mainline(), align()],
+        verify: Some(exact()),
+        losses: Losses::default(),
+    }
+}
+
+/// Several policies with long names and forced readahead, from a capture with losses.
+pub(crate) fn several() -> ReplayReport {
+    let lock = CacheLock {
+        acquisitions: 668_623,
+        contended: 138_314,
+        insert_conflicts: 586_646,
+        lookups: 668_623,
+        found: 0,
+        forced_calls: 10_300,
+        forced_pages: 668_623,
+        forced_covered: 8993,
+        forced_skipped: 0,
+    };
+    let result = |name: &str, cache_lock| PolicyResult {
+        policy: name.to_owned(),
+        folios: folios(&[81_977]),
+        device_reads: DeviceReads { count: 1325, bytes: 81_977 << 12 },
+        pages: PageCounts { inserted: 81_977, read: 81_977, unused: 53 },
+        elapsed_ns: 3_104_000_000,
+        read_wait_ns: WaitPercentiles { p50: 0, p99: 98_112, max: 4_204_880 },
+        cache_lock,
+        windows: 0,
+    };
+    let skipping = CacheLock { contended: 2144, forced_skipped: 1210, ..lock };
+    let mut losses = Losses::default();
+    losses.add(LossKind::Unparsed, 2, || "line 9: `garbage`".to_owned());
+    losses.add(LossKind::LostEvents, 812, || "CPU 1, line 40211".to_owned());
+    ReplayReport {
+        source: "captures/db_bench_readseq_t8.ftrace.txt.zst".to_owned(),
+        streams: StreamCounts { files: 14, opens: 14, threads: 8, accesses: 1_204_311 },
+        fidelity: Fidelity::Page,
+        results: vec![
+            result("linux-6.18", lock),
+            result("linux-7.3", lock),
+            result("linux-7.3+skip-fully-overlapped", skipping),
+            result("linux-7.3+align-async-window-v2", lock),
+        ],
+        verify: Some(CaptureVerify { stream: Fidelity::Page, ..differs() }),
+        losses,
+        ..pair()
+    }
+}
+
+/// A workload description: nothing recorded, both policies the same.
+pub(crate) fn workload() -> ReplayReport {
+    let same = PolicyResult {
+        folios: folios(&[128, 0, 32, 0, 8, 0, 2, 1020]),
+        device_reads: DeviceReads { count: 1024, bytes: 512 << 20 },
+        ..mainline()
+    };
+    let candidate = PolicyResult { policy: "align-async-window-v2".to_owned(), ..same.clone() };
+    ReplayReport {
+        source: "traces/corpus/seq1m.workload.toml".to_owned(),
+        results: vec![same, candidate],
+        verify: None,
+        ..pair()
+    }
+}
+
+pub(crate) fn inspected() -> InspectReport {
+    let percentiles = |count, p50, p90, p99, max| Some(Percentiles { count, p50, p90, p99, max });
+    let reads = DeviceReads { count: 3327, bytes: 512 << 20 };
+    let size = |kib: u64, count| SizeCount { bytes: kib << 10, count };
+    InspectReport {
+        schema: "rareplay.inspect/1",
+        source: CAPTURE.to_owned(),
+        header: Header {
+            format: "ftrace text".to_owned(),
+            tracer: Some("nop".to_owned()),
+            kernel: None,
+            cpus: Some(2),
+        },
+        span_ns: 428_120_334,
+        events: EventCounts {
+            total: 25_817,
+            by_kind: BTreeMap::from([
+                ("xfs_file_buffered_read", 513),
+                ("mm_filemap_add_to_page_cache", 9721),
+                ("mm_filemap_get_pages", 6205),
+                ("block_rq_issue", 3329),
+                ("block_rq_complete", 3329),
+            ]),
+            unused: BTreeMap::from([("sched_switch".to_owned(), 120)]),
+        },
+        streams: Some(StreamsView {
+            fidelity: Fidelity::Exact,
+            counts: streams(),
+            settings: settings(),
+        }),
+        no_streams: None,
+        folios: folios(&[516, 768, 3067, 1278, 2554, 1024, 514]),
+        usage: Some(Usage {
+            asked_bytes: 512 << 20,
+            device_reads: reads,
+            pages_inserted: 131_072,
+            pages_unused: 64,
+            read_amplification: Some(131_072.0 / 131_008.0),
+        }),
+        devices: vec![DeviceStats {
+            device: "7:0".to_owned(),
+            data_reads: reads,
+            metadata_reads: 2,
+            writes: 0,
+            sizes: vec![size(4, 12), size(16, 750), size(128, 1537), size(512, 1028)],
+            issue_to_complete_ns: percentiles(3327, 168_200, 402_000, 798_112, 2_204_880),
+            queue_to_issue_ns: percentiles(3327, 1_900, 4_020, 18_112, 104_880),
+            uncompleted: 0,
+        }],
+        files: vec![FileStats {
+            file: "7:0/0x83".to_owned(),
+            size_bytes: Some(512 << 20),
+            accesses: 513,
+            forced: 0,
+            asked_bytes: 512 << 20,
+            pattern: PatternCounts { sequential: 511, random: 1, ..PatternCounts::default() },
+            folios: folios(&[516, 768, 3067, 1278, 2554, 1024, 514]),
+            pages_inserted: 131_072,
+            pages_unused: 64,
+            device_reads: reads,
+        }],
+        losses: Losses::default(),
+    }
+}
+
+/// A block-only capture: no streams, no files.
+pub(crate) fn inspected_block_only() -> InspectReport {
+    let mut report = inspected();
+    report.source = "captures/nvme.blktrace.0".to_owned();
+    report.header = Header { format: "blktrace".to_owned(), ..Header::default() };
+    report.events.by_kind.retain(|name, _| name.starts_with("block"));
+    report.events.unused.clear();
+    report.streams = None;
+    report.no_streams = Some("no access events in 6658 events".to_owned());
+    report.folios = FolioCounts::default();
+    report.usage = None;
+    report.files.clear();
+    report.devices[0].queue_to_issue_ns = None;
+    report.losses.add(LossKind::Truncated, 1, || "byte 81920: half a record".to_owned());
+    report
+}

@@ -1,0 +1,195 @@
+//! `inspect`: what is in a capture.
+
+use analysis::inspect::{DeviceStats, FileStats, InspectReport, Percentiles};
+use analysis::result::FolioCounts;
+
+use super::{BOLD, CARE, Style, losses};
+use crate::grid::{Cell, Grid};
+use crate::number::{Unit, count, counted, percent};
+use crate::words;
+
+/// Files listed; the JSON output has them all.
+const FILES_MAX: usize = 20;
+/// Width of the longest bar of the size histogram.
+const BAR_WIDTH: u64 = 30;
+
+/// A capture.
+pub fn inspect(report: &InspectReport, style: &Style) -> String {
+    let mut out = style.paint(&report.source, BOLD) + "\n";
+    out += &inspect_head(report, style);
+    if !report.files.is_empty() {
+        out.push('\n');
+        out += &files(&report.files, *style);
+    }
+    out
+}
+
+/// All but the name of the capture and its files.
+pub(crate) fn inspect_head(report: &InspectReport, style: &Style) -> String {
+    let style = *style;
+    let mut out = String::new();
+    out += &style.labelled("format", &format(report));
+    out += &events(report, style);
+    out += &streams(report, style);
+    out += &style.labelled("folios", &folios(&report.folios));
+    out += &usage(report, style);
+    out += &losses(&report.losses, style);
+    if !report.devices.is_empty() {
+        out.push('\n');
+        out += &devices(&report.devices, style);
+    }
+    for device in report.devices.iter().filter(|device| device.data_reads.count > 0) {
+        out.push('\n');
+        out += &sizes(device, style);
+    }
+    out
+}
+
+fn format(report: &InspectReport) -> String {
+    let header = &report.header;
+    let mut parts = vec![header.format.clone()];
+    parts.extend(header.tracer.as_ref().map(|tracer| format!("tracer {tracer}")));
+    parts.push(match &header.kernel {
+        Some(kernel) => format!("kernel {kernel}"),
+        None => "kernel not recorded".to_owned(),
+    });
+    parts.extend(header.cpus.map(|cpus| counted(u64::from(cpus), "CPU", "CPUs")));
+    parts.join(", ")
+}
+
+fn events(report: &InspectReport, style: Style) -> String {
+    let events = &report.events;
+    let span = Unit::Nanoseconds.show(report.span_ns);
+    let mut names: Vec<_> = events.by_kind.iter().collect();
+    names.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), **name));
+    let names: Vec<_> = names.iter().map(|(name, n)| format!("{name} {}", count(**n))).collect();
+    let text = format!("{} in {span}: {}", count(events.total), names.join(", "));
+    let mut out = style.labelled("events", &text);
+    if !events.unused.is_empty() {
+        let names = events.unused.iter().map(|(name, n)| format!("{name} {}", count(*n)));
+        out += &style.labelled("not used", &names.collect::<Vec<_>>().join(", "));
+    }
+    out
+}
+
+fn streams(report: &InspectReport, style: Style) -> String {
+    let Some(streams) = &report.streams else {
+        let why = report.no_streams.as_deref().unwrap_or("none");
+        return style.paint(style.labelled("streams", why).trim_end(), CARE) + "\n";
+    };
+    let settings = streams.settings.iter().map(words::setting).collect::<Vec<_>>().join(", ");
+    style.labelled("streams", &words::streams(streams.fidelity, &streams.counts))
+        + &style.labelled("settings", &settings)
+}
+
+/// `9721: 0:516 1:768`, orders without folios left out.
+fn folios(folios: &FolioCounts) -> String {
+    let used = folios.by_order.iter().enumerate().filter(|(_, n)| **n > 0);
+    let orders: Vec<_> = used.map(|(order, n)| format!("{order}:{}", count(*n))).collect();
+    match folios.total {
+        0 => "none inserted".to_owned(),
+        total => format!("{} inserted, by order {}", count(total), orders.join(" ")),
+    }
+}
+
+fn usage(report: &InspectReport, style: Style) -> String {
+    let Some(usage) = &report.usage else { return String::new() };
+    let mut parts = vec![
+        format!("{} asked for", Unit::Bytes.show(usage.asked_bytes)),
+        format!(
+            "{} of {}",
+            counted(usage.device_reads.count, "device read", "device reads"),
+            Unit::Bytes.show(usage.device_reads.bytes)
+        ),
+        format!(
+            "{} of {} inserted pages unused",
+            count(usage.pages_unused),
+            count(usage.pages_inserted)
+        ),
+    ];
+    if let Some(amplification) = usage.read_amplification {
+        parts.push(format!("{amplification:.3} bytes read per byte of used pages"));
+    }
+    style.labelled("usage", &parts.join(", "))
+}
+
+fn bold(text: &str) -> Cell {
+    Cell::painted(text, BOLD)
+}
+
+/// Four cells: median, 90th and 99th percentile, largest.
+fn percentiles(percentiles: Option<&Percentiles>) -> [Cell; 4] {
+    let Some(p) = percentiles else { return ["-", "-", "-", "-"].map(Cell::from) };
+    [p.p50, p.p90, p.p99, p.max].map(|ns| Cell::from(Unit::Nanoseconds.show(ns)))
+}
+
+fn devices(devices: &[DeviceStats], style: Style) -> String {
+    let mut grid = Grid::new("lrrrrlrrrr");
+    let heads = ["device", "data reads", "bytes", "metadata", "writes", "latency"];
+    grid.push(heads.into_iter().chain(["p50", "p90", "p99", "max"]).map(bold).collect());
+    for device in devices {
+        let mut cells: Vec<Cell> = vec![
+            device.device.as_str().into(),
+            count(device.data_reads.count).into(),
+            Unit::Bytes.show(device.data_reads.bytes).into(),
+            count(device.metadata_reads).into(),
+            count(device.writes).into(),
+            "issue to complete".into(),
+        ];
+        cells.extend(percentiles(device.issue_to_complete_ns.as_ref()));
+        grid.push(cells);
+        if let Some(queue) = &device.queue_to_issue_ns {
+            let mut cells = vec![Cell::default(); 5];
+            cells.push("queue to issue".into());
+            cells.extend(percentiles(Some(queue)));
+            grid.push(cells);
+        }
+    }
+    grid.render(style.colour)
+}
+
+/// Data reads by size, in powers of two.
+fn sizes(device: &DeviceStats, style: Style) -> String {
+    let mut buckets: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+    for size in &device.sizes {
+        *buckets.entry(size.bytes.max(1).next_power_of_two()).or_default() += size.count;
+    }
+    let most = buckets.values().copied().max().unwrap_or(1);
+    let mut grid = Grid::new("lrl");
+    grid.push_across(bold(&format!("Data reads of {} by size, up to", device.device)));
+    for (bytes, n) in buckets {
+        let bar = "#".repeat((n * BAR_WIDTH).div_ceil(most) as usize);
+        let size = if bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes >> 10) };
+        grid.push(vec![format!("  {size}").into(), count(n).into(), bar.into()]);
+    }
+    grid.render(style.colour)
+}
+
+fn pattern(file: &FileStats) -> String {
+    match file.pattern.main() {
+        Some((pattern, share)) => format!("{} {}", pattern.name(), percent(share)),
+        None => "-".to_owned(),
+    }
+}
+
+fn files(files: &[FileStats], style: Style) -> String {
+    let mut grid = Grid::new("lrrrrrrl");
+    let heads = ["file", "size", "accesses", "asked", "folios", "unused", "reads", "pattern"];
+    grid.push(heads.map(bold).into());
+    for file in files.iter().take(FILES_MAX) {
+        grid.push(vec![
+            file.file.as_str().into(),
+            file.size_bytes.map_or("-".to_owned(), |bytes| Unit::Bytes.show(bytes)).into(),
+            count(file.accesses).into(),
+            Unit::Bytes.show(file.asked_bytes).into(),
+            count(file.folios.total).into(),
+            count(file.pages_unused).into(),
+            count(file.device_reads.count).into(),
+            pattern(file).into(),
+        ]);
+    }
+    if let Some(more) = files.len().checked_sub(FILES_MAX).filter(|more| *more > 0) {
+        grid.push_across(format!("and {}", counted(more as u64, "more file", "more files")));
+    }
+    grid.render(style.colour)
+}
