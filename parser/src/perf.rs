@@ -4,17 +4,17 @@
 //! period are optional. The fields are those of the kernel's own text.
 
 use memchr::{memmem, memrchr};
+use nom::Parser;
 use nom::branch::alt;
 use nom::bytes::complete::tag;
-use nom::character::complete::{char, u32 as dec_u32, u64 as dec_u64};
+use nom::character::complete::char;
 use nom::combinator::opt;
 use nom::sequence::{delimited, preceded, terminated};
-use nom::{Parser, error};
 use traces::capture::LossKind;
 use traces::units::Time;
 
 use crate::events::{self, Decoded};
-use crate::text::scan::{Scan, seconds, spaces, spaces1};
+use crate::text::scan::{Scan, dec_u32, dec_u64, seconds, spaces, spaces1};
 use crate::text::{Dialect, Note, Part, Prefix, any_line_is_event, find_prefix};
 
 /// The line format described in the [module](self).
@@ -46,7 +46,7 @@ fn header<'a>(comment: &'a [u8], part: &mut Part<'a>) {
     if let Some(release) = comment.strip_prefix(b"os release : ") {
         part.note(Note::Kernel(release.trim_ascii()));
     } else if let Some(cpus) = comment.strip_prefix(b"nrcpus online : ")
-        && let Ok((_, cpus)) = dec_u32::<_, error::Error<_>>(cpus)
+        && let Ok((_, cpus)) = dec_u32(cpus)
     {
         part.note(Note::Cpus(cpus));
     }
@@ -87,7 +87,7 @@ fn event<'a>(line: &'a [u8], prefix: &Prefix<'a>, body: &'a [u8], part: &mut Par
 
 /// The name of the event with its subsystem, and its fields.
 fn split(body: &[u8]) -> Option<(&[u8], &[u8])> {
-    let period = delimited(spaces, dec_u64::<_, error::Error<_>>, spaces1);
+    let period = delimited(spaces, dec_u64, spaces1);
     let (body, _) = opt(period).parse(body).ok()?;
     let body = body.trim_ascii_start();
     let end = memchr::memchr(b' ', body).unwrap_or(body.len());
@@ -99,7 +99,7 @@ fn split(body: &[u8]) -> Option<(&[u8], &[u8])> {
 fn lost(body: &[u8]) -> Option<u64> {
     let at = memmem::find(body, b"PERF_RECORD_LOST")?;
     let samples = memmem::find(&body[at..], b"lost ")?;
-    let count = preceded(alt((tag("lost samples "), tag("lost "))), dec_u64::<_, error::Error<_>>);
+    let count = preceded(alt((tag("lost samples "), tag("lost "))), dec_u64);
     let (_, count) = { count }.parse(&body[at + samples..]).ok()?;
     Some(count)
 }

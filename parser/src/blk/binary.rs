@@ -181,7 +181,7 @@ pub(crate) fn read_merged(
         file.advance(&mut run)?;
         next.extend(file.key(i));
     }
-    run.flush();
+    run.finish();
     Ok(())
 }
 
@@ -252,6 +252,8 @@ struct Run<'a, 's> {
     /// Last sequence number of each CPU.
     sequences: FxHashMap<u32, u32>,
     unknown: Comm,
+    /// Counts of unused events; few different ones, so a list.
+    unused: Vec<(&'static str, u64)>,
 }
 
 impl<'a, 's> Run<'a, 's> {
@@ -263,6 +265,7 @@ impl<'a, 's> Run<'a, 's> {
             names: FxHashMap::default(),
             sequences: FxHashMap::default(),
             unknown,
+            unused: Vec::new(),
         }
     }
 
@@ -275,13 +278,20 @@ impl<'a, 's> Run<'a, 's> {
         self.check_sequence(record);
         let action = action(record.code());
         if let Action::Unused(name) = action {
-            return self.assembler.unused(name.as_bytes(), 1);
+            return self.unused(name);
         }
         match kind(action, record, pdu) {
             Some(kind) => self.event(record, kind),
             None => self.assembler.capture.losses.add(LossKind::BadFields, 1, || {
                 format!("record {} of CPU {}: {:#x}", record.sequence, record.cpu, record.action)
             }),
+        }
+    }
+
+    fn unused(&mut self, name: &'static str) {
+        match self.unused.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => self.unused.push((name, 1)),
         }
     }
 
@@ -299,6 +309,13 @@ impl<'a, 's> Run<'a, 's> {
         self.batch.clear();
     }
 
+    fn finish(mut self) {
+        self.flush();
+        for (name, count) in self.unused {
+            self.assembler.unused(name.as_bytes(), count);
+        }
+    }
+
     fn note(&mut self, record: &Header, pdu: &[u8]) {
         match record.code() {
             NOTE_PROCESS => {
@@ -307,7 +324,7 @@ impl<'a, 's> Run<'a, 's> {
                 self.names.insert(record.pid, comm);
             }
             NOTE_TIMESTAMP => {}
-            _ => self.assembler.unused(b"blk_message", 1),
+            _ => self.unused("blk_message"),
         }
     }
 

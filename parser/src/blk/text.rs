@@ -11,7 +11,7 @@
 use memchr::{memchr, memmem, memrchr};
 use nom::Parser;
 use nom::bytes::complete::{tag, take_till, take_till1};
-use nom::character::complete::{char, i32 as dec_i32, u32 as dec_u32, u64 as dec_u64};
+use nom::character::complete::{char, i32 as dec_i32};
 use nom::combinator::{map_opt, opt};
 use nom::sequence::{delimited, preceded, terminated};
 use traces::capture::LossKind;
@@ -21,7 +21,7 @@ use traces::units::Sector;
 use super::Action;
 use crate::events::{bio_split, rwbs};
 use crate::ftrace;
-use crate::text::scan::{Scan, device, seconds, spaces, spaces1};
+use crate::text::scan::{Scan, dec_u32, dec_u64, device, seconds, spaces, spaces1};
 use crate::text::{Dialect, Part, Prefix, any_line_is_event};
 
 /// The line formats described in the [module](self).
@@ -201,7 +201,7 @@ impl<'a> Body<'a> {
             return Self { comm: (!comm.is_empty()).then_some(comm), ..self };
         };
         let inside = i.get(open + 1..close).unwrap_or_default();
-        let number = match dec_u64::<_, nom::error::Error<_>>(i[close + 1..].trim_ascii()) {
+        let number = match dec_u64(i[close + 1..].trim_ascii()) {
             Ok((_, number)) => number,
             Err(_) => self.number,
         };

@@ -2,7 +2,7 @@
 
 use memchr::memrchr;
 use nom::bytes::complete::{tag, take_till};
-use nom::character::complete::{char, i32 as dec_i32, u32 as dec_u32, u64 as dec_u64};
+use nom::character::complete::{char, i32 as dec_i32};
 use nom::combinator::{map_opt, peek, rest};
 use nom::sequence::{delimited, terminated};
 use nom::{IResult, Parser};
@@ -10,7 +10,7 @@ use traces::event::{Device, EventKind, Extent, Rwbs};
 use traces::units::Sector;
 
 use super::raw::bio_split;
-use crate::text::scan::{Scan, device};
+use crate::text::scan::{Scan, dec_u32, dec_u64, device};
 
 /// The letters of an `rwbs` field: one operation (R, W, D, F, N; F also in front of another), then
 /// flags. Some vendors add letters of their own, and some leave the field empty.

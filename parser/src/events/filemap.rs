@@ -2,15 +2,16 @@
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till};
-use nom::character::complete::{char, i64 as dec_i64};
+use nom::character::complete::char;
 use nom::combinator::{map_opt, opt};
+use nom::error::{Error, ErrorKind};
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
 use traces::event::{EventKind, FileId};
 use traces::units::{ByteOffset, Order, PageIndex};
 
 use super::raw::buffered_read;
-use crate::text::scan::{Scan, device, hex, number};
+use crate::text::scan::{Scan, dec_i64, device, hex, number};
 
 /// `KEY VALUE` or `KEY=VALUE` with one space in front: both appear, and within one event changed
 /// between versions.
@@ -19,10 +20,11 @@ pub(super) fn field<'a, T>(
     value: impl Fn(&'a [u8]) -> Scan<'a, T>,
 ) -> impl Fn(&'a [u8]) -> Scan<'a, T> {
     move |i| {
-        let (i, _) = opt(char(' ')).parse(i)?;
-        let (i, _) = tag(key)(i)?;
-        let (i, _) = alt((char('='), char(' '))).parse(i)?;
-        value(i)
+        let named = i.strip_prefix(b" ").unwrap_or(i).strip_prefix(key.as_bytes());
+        match named {
+            Some([b'=' | b' ', i @ ..]) => value(i),
+            _ => Err(nom::Err::Error(Error::new(i, ErrorKind::Tag))),
+        }
     }
 }
 

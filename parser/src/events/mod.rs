@@ -37,10 +37,11 @@ pub(crate) fn decode(name: &[u8], fields: &[u8]) -> Decoded {
     let Some(parse) = text_parser(name) else {
         return syscall::decode(name, fields);
     };
-    match (parse(fields), raw::shape(name)) {
-        (Ok((_, kind)), _) => Decoded::Event(kind),
-        (Err(_), Some(shape)) => Decoded::fields(raw::from_pairs(shape, fields)),
-        (Err(_), None) => Decoded::BadFields,
+    match parse(fields) {
+        Ok((_, kind)) => Decoded::Event(kind),
+        Err(_) => {
+            Decoded::fields(raw::shape(name).and_then(|shape| raw::from_pairs(shape, fields)))
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! `readahead:*` (6.18).
 
-use nom::character::complete::{i64 as dec_i64, u32 as dec_u32, u64 as dec_u64};
 use traces::event::{EventKind, FileId, RecordedRa};
 use traces::units::PageIndex;
 
 use super::filemap::{field, file};
-use crate::text::scan::Scan;
+use crate::text::scan::{Scan, dec_i64, dec_u32, dec_u64};
 
 pub(super) fn ra_unbounded(i: &[u8]) -> Scan<'_, EventKind> {
     let (i, file) = file(i)?;

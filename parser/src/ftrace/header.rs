@@ -2,13 +2,13 @@
 
 use memchr::memmem;
 use nom::bytes::complete::tag;
-use nom::character::complete::{char, u32 as dec_u32, u64 as dec_u64};
+use nom::character::complete::char;
 use nom::combinator::opt;
 use nom::{Parser, branch::alt};
 use traces::capture::LossKind;
 
 use super::latency;
-use crate::text::scan::{Scan, spaces};
+use crate::text::scan::{Scan, dec_u32, dec_u64, spaces};
 use crate::text::{Note, Part};
 
 /// What a mark in front of or between events says.
@@ -86,7 +86,7 @@ fn entries(i: &[u8]) -> Scan<'_, Entries> {
 /// `CPU 3 is empty`) or stands in front of what atrace prints.
 pub(super) fn report_line<'a>(line: &'a [u8], part: &mut Part<'a>) -> bool {
     if let Some(cpus) = line.strip_prefix(b"cpus=") {
-        if let Ok((_, cpus)) = dec_u32::<_, nom::error::Error<_>>(cpus) {
+        if let Ok((_, cpus)) = dec_u32(cpus) {
             part.note(Note::Cpus(cpus));
         }
         return true;

@@ -8,14 +8,14 @@ use memchr::memmem;
 use nom::Parser;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till1, take_until};
-use nom::character::complete::{char, one_of, u32 as dec_u32, u64 as dec_u64};
+use nom::character::complete::{char, one_of};
 use nom::combinator::{map, map_opt};
 use nom::sequence::{delimited, preceded, terminated};
 use traces::units::Time;
 
 use super::header::Entries;
 use super::prefix::{flags, time};
-use crate::text::scan::{Scan, hex_digits, spaces, spaces1};
+use crate::text::scan::{Scan, dec_u32, dec_u64, hex_digits, spaces, spaces1};
 use crate::text::{Prefix, find_prefix};
 
 /// `pid cpuflags time: `.

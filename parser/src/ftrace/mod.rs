@@ -32,22 +32,33 @@ impl Dialect for Ftrace {
         if line.first() == Some(&b'#') {
             return header::comment(line, part);
         }
-        let line = match header::lost_mark(line) {
-            Some((LostMark::Lost(count), rest)) => {
-                part.loss(LossKind::LostEvents, count, line);
-                rest
+        match prefix::prefix(line) {
+            // A mark glued in front of the event reads as part of its comm.
+            Some((prefix, body)) if !prefix.comm.starts_with(b"CPU:") => {
+                event(line, &prefix, body, part);
             }
-            Some((LostMark::Start, rest)) => rest,
-            None => line,
-        };
-        if line.trim_ascii().is_empty() {
-            return;
+            _ => rare_line(line, part),
         }
-        match prefix::prefix(line).or_else(|| latency::verbose_prefix(line)) {
-            Some((prefix, body)) => event(line, &prefix, body, part),
-            None if header::report_line(line, part) || is_stack_entry(line) => {}
-            None => part.unparsed(line),
+    }
+}
+
+/// A line that does not start with the usual prefix.
+fn rare_line<'a>(line: &'a [u8], part: &mut Part<'a>) {
+    let line = match header::lost_mark(line) {
+        Some((LostMark::Lost(count), rest)) => {
+            part.loss(LossKind::LostEvents, count, line);
+            rest
         }
+        Some((LostMark::Start, rest)) => rest,
+        None => line,
+    };
+    if line.trim_ascii().is_empty() {
+        return;
+    }
+    match prefix::prefix(line).or_else(|| latency::verbose_prefix(line)) {
+        Some((prefix, body)) => event(line, &prefix, body, part),
+        None if header::report_line(line, part) || is_stack_entry(line) => {}
+        None => part.unparsed(line),
     }
 }
 
@@ -58,7 +69,9 @@ fn is_stack_entry(line: &[u8]) -> bool {
 
 /// Decodes the part of a line after its prefix.
 fn event<'a>(line: &'a [u8], prefix: &Prefix<'a>, body: &'a [u8], part: &mut Part<'a>) {
-    if blk::text::tracer_event(line, prefix, body, part) {
+    let body = body.trim_ascii_start();
+    let is_device = body.first().is_some_and(u8::is_ascii_digit);
+    if is_device && blk::text::tracer_event(line, prefix, body, part) {
         return;
     }
     let Some(body) = Body::split(body) else {
@@ -92,7 +105,7 @@ enum Body<'a> {
 
 impl<'a> Body<'a> {
     fn split(body: &'a [u8]) -> Option<Self> {
-        let body = prefix::skip_time_difference(body.trim_ascii_start());
+        let body = prefix::skip_time_difference(body);
         let name_end = body.iter().position(|&b| !is_name_byte(b)).unwrap_or(body.len());
         let (name, rest) = body.split_at(name_end);
         match rest {

@@ -1,15 +1,13 @@
 //! The part of a line in front of the event.
 
-use nom::branch::alt;
+use nom::Parser;
 use nom::bytes::complete::{take_while_m_n, take_while1};
-use nom::character::complete::{char, u32 as dec_u32, u64 as dec_u64};
-use nom::combinator::{map, opt};
-use nom::sequence::{delimited, preceded, terminated};
-use nom::{Parser, error};
+use nom::character::complete::char;
+use nom::combinator::map;
 use traces::units::Time;
 
 use super::latency;
-use crate::text::scan::{Scan, seconds, spaces, spaces1};
+use crate::text::scan::{Scan, byte, dec_u32, dec_u64, seconds, spaces, spaces1};
 use crate::text::{Prefix, find_prefix};
 
 /// Longest name a thread can have (`TASK_COMM_LEN` less its NUL).
@@ -38,23 +36,37 @@ fn comm(text: &[u8]) -> &[u8] {
 
 /// What stands between the comm and the event.
 fn after_comm(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {
-    alt((plain, latency::after_comm)).parse(i)
+    plain(i).or_else(|_| latency::after_comm(i))
 }
 
 /// `pid (tgid) [cpu] flags time: `.
 fn plain(i: &[u8]) -> Scan<'_, (u32, u32, Time)> {
-    let (i, pid) = terminated(dec_u32, spaces1).parse(i)?;
-    let (i, _) = opt(terminated(thread_group, spaces)).parse(i)?;
-    let (i, cpu) = delimited(char('['), dec_u32, char(']')).parse(i)?;
+    let (i, pid) = dec_u32(i)?;
     let (i, _) = spaces1(i)?;
-    let (i, time) = alt((time, preceded(terminated(flags, spaces1), time))).parse(i)?;
+    let (i, ()) = if i.first() == Some(&b'(') { thread_group(i)? } else { (i, ()) };
+    let (i, ()) = byte(i, b'[')?;
+    let (i, cpu) = dec_u32(i)?;
+    let (i, ()) = byte(i, b']')?;
+    let (i, _) = spaces1(i)?;
+    let (i, time) = if i.first().is_some_and(u8::is_ascii_digit) {
+        time(i).or_else(|_| flags_and_time(i))?
+    } else {
+        flags_and_time(i)?
+    };
     Ok((i, (pid, cpu, time)))
 }
 
-/// `(  516)`, or dashes where the kernel does not know.
+/// `(  516) `, or dashes where the kernel does not know.
 fn thread_group(i: &[u8]) -> Scan<'_, ()> {
     let inside = take_while1(|b: u8| b.is_ascii_digit() || matches!(b, b' ' | b'-'));
-    map(delimited(char('('), inside, char(')')), |_| ()).parse(i)
+    map((char('('), inside, char(')'), spaces), |_| ()).parse(i)
+}
+
+/// `d..2. 123.456789:`.
+fn flags_and_time(i: &[u8]) -> Scan<'_, Time> {
+    let (i, _) = flags(i)?;
+    let (i, _) = spaces1(i)?;
+    time(i)
 }
 
 /// The columns for interrupts, rescheduling and preemption: 4 before 5.12, 5 with migrate-disable, up
@@ -65,18 +77,18 @@ pub(super) fn flags(i: &[u8]) -> Scan<'_, &[u8]> {
 
 /// `123.456789: `, or ticks of a clock that does not count nanoseconds.
 pub(super) fn time(i: &[u8]) -> Scan<'_, Time> {
-    let time = alt((seconds, map(dec_u64::<_, error::Error<_>>, Time)));
-    terminated(time, char(':')).parse(i)
+    let (i, time) = seconds(i).or_else(|_| map(dec_u64, Time).parse(i))?;
+    let (i, ()) = byte(i, b':')?;
+    Ok((i, time))
 }
 
 /// Drops `(+59200) `, which `trace-cmd report --ts-diff` puts in front of the event.
 pub(super) fn skip_time_difference(body: &[u8]) -> &[u8] {
-    let difference = delimited(
-        char::<_, error::Error<&[u8]>>('('),
-        take_while1(|b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b' ')),
-        char(')'),
-    );
-    match terminated(difference, spaces).parse(body) {
+    if body.first() != Some(&b'(') {
+        return body;
+    }
+    let inside = take_while1(|b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b' '));
+    match (char('('), inside, char(')'), spaces).parse(body) {
         Ok((rest, _)) => rest,
         Err(_) => body,
     }

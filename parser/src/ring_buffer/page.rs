@@ -189,6 +189,8 @@ impl<'p> Page<'p> {
 
 /// Completes an absolute time stamp with the upper bits of the one before it.
 fn absolute(stamp: u64, before: u64) -> u64 {
-    let time = (before >> ABSOLUTE_BITS << ABSOLUTE_BITS) | stamp;
-    if time < before && before >> ABSOLUTE_BITS != 0 { time + (1 << ABSOLUTE_BITS) } else { time }
+    let upper = before >> ABSOLUTE_BITS << ABSOLUTE_BITS;
+    let time = upper | stamp;
+    // The lower bits wrapped around in between.
+    if upper != 0 && time < before { time.wrapping_add(1 << ABSOLUTE_BITS) } else { time }
 }

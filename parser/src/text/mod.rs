@@ -47,9 +47,11 @@ pub(crate) fn read(
 ) -> Result<(), Error> {
     let mut blocks = Blocks::default();
     let mut line = 1;
+    let mut spare = Vec::new();
     let mut batch = blocks.next_batch(input)?;
     while !batch.is_empty() {
-        let mut parts: Vec<Part<'_>> = batch.iter().map(|_| Part::default()).collect();
+        let mut parts: Vec<Part<'_>> =
+            batch.iter().map(|_| Part::new(spare.pop().unwrap_or_default())).collect();
         let mut next = Ok(Vec::new());
         rayon::in_place_scope(|scope| {
             for (block, part) in batch.iter().zip(&mut parts) {
@@ -58,8 +60,11 @@ pub(crate) fn read(
             next = blocks.next_batch(input);
         });
         for part in parts {
-            line = part.deliver(line, assembler);
+            let events;
+            (line, events) = part.deliver(line, assembler);
+            spare.push(events);
         }
+        blocks.recycle(batch);
         batch = next?;
     }
     assembler.input_damage(input);
@@ -68,13 +73,14 @@ pub(crate) fn read(
 
 /// Parses every line of a block.
 fn parse_block<'a>(dialect: &dyn Dialect, block: &'a Block, part: &mut Part<'a>) {
+    let bytes = block.bytes();
     let mut start = 0;
-    for end in memchr_iter(b'\n', &block.bytes) {
+    for end in memchr_iter(b'\n', bytes) {
         part.begin_line();
-        dialect.line(trim_return(&block.bytes[start..end]), part);
+        dialect.line(trim_return(&bytes[start..end]), part);
         start = end + 1;
     }
-    let rest = &block.bytes[start..];
+    let rest = &bytes[start..];
     if !rest.is_empty() {
         part.begin_line();
         match block.end {
@@ -112,10 +118,17 @@ enum BlockEnd {
     Input,
 }
 
-/// Some lines of the input.
+/// Some lines of the input, at the start of a buffer.
 struct Block {
-    bytes: Vec<u8>,
+    buffer: Vec<u8>,
+    bytes: usize,
     end: BlockEnd,
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.bytes]
+    }
 }
 
 /// Cuts an input into blocks.
@@ -124,6 +137,8 @@ struct Blocks {
     /// Start of a line whose end is not read yet.
     rest: Vec<u8>,
     is_done: bool,
+    /// Buffers of blocks that are done with.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Blocks {
@@ -143,24 +158,26 @@ impl Blocks {
         if self.is_done {
             return Ok(None);
         }
-        let mut bytes = std::mem::take(&mut self.rest);
-        let start = bytes.len();
-        bytes.resize(BLOCK_BYTES.max(start), 0);
-        let filled = start + input.read_full(&mut bytes[start..])?;
-        let is_end = filled < bytes.len();
-        bytes.truncate(filled);
-        if is_end {
+        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; BLOCK_BYTES]);
+        let start = self.rest.len();
+        buffer[..start].copy_from_slice(&self.rest);
+        self.rest.clear();
+        let filled = start + input.read_full(&mut buffer[start..])?;
+        if filled < buffer.len() {
             self.is_done = true;
-            return Ok((filled > 0).then_some(Block { bytes, end: BlockEnd::Input }));
+            let block = Block { buffer, bytes: filled, end: BlockEnd::Input };
+            return Ok((filled > 0).then_some(block));
         }
-        let end = match memchr::memrchr(b'\n', &bytes) {
-            Some(newline) => {
-                self.rest = bytes.split_off(newline + 1);
-                BlockEnd::Newline
-            }
-            None => BlockEnd::LongLine,
+        let Some(newline) = memchr::memrchr(b'\n', &buffer) else {
+            return Ok(Some(Block { buffer, bytes: filled, end: BlockEnd::LongLine }));
         };
-        Ok(Some(Block { bytes, end }))
+        self.rest.extend_from_slice(&buffer[newline + 1..]);
+        Ok(Some(Block { buffer, bytes: newline + 1, end: BlockEnd::Newline }))
+    }
+
+    /// Takes back the buffers of blocks that are done with.
+    fn recycle(&mut self, batch: Vec<Block>) {
+        self.spare.extend(batch.into_iter().map(|block| block.buffer));
     }
 }
 

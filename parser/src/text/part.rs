@@ -77,6 +77,12 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// An empty part that uses the memory of `events`.
+    pub(crate) fn new(mut events: Vec<Event>) -> Self {
+        events.clear();
+        Self { events, ..Self::default() }
+    }
+
     /// Counts a line: what is added next comes from it.
     pub(crate) fn begin_line(&mut self) {
         self.lines += 1;
@@ -133,8 +139,8 @@ impl<'a> Part<'a> {
     }
 
     /// Hands everything to `assembler`; `line` is the number of the block's first line. Returns the
-    /// number of the line after the block.
-    pub(crate) fn deliver(mut self, line: u64, assembler: &mut Assembler<'_>) -> u64 {
+    /// number of the line after the block, and the memory of the events.
+    pub(crate) fn deliver(mut self, line: u64, assembler: &mut Assembler<'_>) -> (u64, Vec<Event>) {
         let comms: Vec<Comm> = self
             .comm_names
             .iter()
@@ -155,7 +161,7 @@ impl<'a> Part<'a> {
                 format!("line {}: {}", line + loss.line - 1, excerpt(loss.text))
             });
         }
-        line + self.lines
+        (line + self.lines, self.events)
     }
 }
 

@@ -481,6 +481,17 @@ fn trap_record_types() {
     assert_eq!(times, [5_100, 7_001]);
 }
 
+/// Found by fuzzing.
+#[test]
+fn absolute_time_behind_the_end_of_the_clock() {
+    let mut page = Page::new(PLAIN, u64::MAX - 5);
+    page.head(31, 7);
+    page.word(0);
+    page.time = 0;
+    let page = page.event(1, &issue(PLAIN, 0, 16));
+    assert_eq!(File::new(PLAIN, vec![vec![page]]).read().events[0].time.0, 8);
+}
+
 #[test]
 fn trap_clock_that_counts_ticks() {
     let mut file = sample(PLAIN);
