@@ -30,6 +30,10 @@ enum kshim_access_kind {
 	KSHIM_CACHED = 9,
 	KSHIM_COMPLETE = 10,
 	KSHIM_CLOSE = 11,
+	/* for a read path of the caller's own: pos is that of a page, len the pages left */
+	KSHIM_SYNC_RA = 12,
+	KSHIM_ASYNC_RA = 13,
+	KSHIM_PREV_POS = 14,
 };
 
 /* flags of KSHIM_TOUCH */

@@ -417,6 +417,22 @@ static void read_file(struct file *file, loff_t pos, size_t count)
 	filemap_read(&iocb, &iter, 0);
 }
 
+static void sync_ra(struct file *file, pgoff_t index, unsigned long req_count)
+{
+	DEFINE_READAHEAD(ractl, file, &file->f_ra, file->f_mapping, index);
+
+	__wrap_page_cache_sync_ra(&ractl, req_count);
+}
+
+static void async_ra(struct file *file, pgoff_t index, unsigned long req_count)
+{
+	DEFINE_READAHEAD(ractl, file, &file->f_ra, file->f_mapping, index);
+	struct folio *folio = xa_load(&file->f_mapping->i_pages, index);
+
+	if (folio)
+		__wrap_page_cache_async_ra(&ractl, folio, req_count);
+}
+
 /* --- faults --------------------------------------------------------------------------- */
 void kshim_pmd_install(struct mm_struct *mm, pmd_t *pmd)
 {
@@ -730,6 +746,15 @@ static void replay_one(struct kshim *k, const struct kshim_access *a)
 		break;
 	case KSHIM_CLOSE:
 		close_file(k, a->open);
+		break;
+	case KSHIM_SYNC_RA:
+		sync_ra(file, a->pos >> PAGE_SHIFT, a->len);
+		break;
+	case KSHIM_ASYNC_RA:
+		async_ra(file, a->pos >> PAGE_SHIFT, a->len);
+		break;
+	case KSHIM_PREV_POS:
+		file->f_ra.prev_pos = a->pos;
 		break;
 	}
 }

@@ -151,6 +151,9 @@ impl Access {
     const CACHED: u8 = 9;
     const COMPLETE: u8 = 10;
     const CLOSE: u8 = 11;
+    const SYNC_RA: u8 = 12;
+    const ASYNC_RA: u8 = 13;
+    const PREV_POS: u8 = 14;
 
     const fn new(kind: u8, open: OpenId, pos: u64, len: u64) -> Self {
         Self { kind, flags: 0, order: 0, reserved: 0, open: open.0, pos, len }
@@ -199,6 +202,22 @@ impl Access {
     /// Close of an open file; its id is not used again.
     pub const fn close(open: OpenId) -> Self {
         Self::new(Self::CLOSE, open, 0, 0)
+    }
+
+    /// `page_cache_sync_ra` at a hole, with `req_count` pages to go: for a read path of the caller's
+    /// own, which inserts and evicts nothing itself but follows what is decided here.
+    pub fn sync_ra(open: OpenId, index: PageIndex, req_count: u64) -> Self {
+        Self::new(Self::SYNC_RA, open, index.offset().0, req_count)
+    }
+
+    /// `page_cache_async_ra` for the folio at `index`, see [`Access::sync_ra`].
+    pub fn async_ra(open: OpenId, index: PageIndex, req_count: u64) -> Self {
+        Self::new(Self::ASYNC_RA, open, index.offset().0, req_count)
+    }
+
+    /// `prev_pos` of the file's readahead state as a read leaves it, see [`Access::sync_ra`].
+    pub const fn prev_pos(open: OpenId, pos: ByteOffset) -> Self {
+        Self::new(Self::PREV_POS, open, pos.0, 0)
     }
 
     pub(crate) fn needs_open(&self) -> Option<OpenId> {

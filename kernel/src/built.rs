@@ -18,14 +18,6 @@ use crate::tree::Tree;
 /// What the stand-ins call a kernel without transparent huge pages.
 const WITHOUT_THP: &str = "KSHIM_WITHOUT_THP";
 
-/// Which read path goes around the tree's readahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadPath {
-    /// `filemap_read`, `filemap_fault` and what they call, from the same tree.
-    #[default]
-    Tree,
-}
-
 /// How to build.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -57,6 +49,7 @@ struct Inner {
     version: Option<String>,
     compiler: String,
     cut: BTreeMap<String, Vec<String>>,
+    replaced: Vec<String>,
     notes: Vec<String>,
     from_cache: bool,
 }
@@ -81,7 +74,7 @@ impl Built {
         if let Some(kept) = &kept {
             compile::write_folder(&folder, kept)?;
         }
-        let Folder { version, cut, .. } = folder;
+        let Folder { version, cut, replaced, .. } = folder;
         let tree = match &options.patch {
             Some(patch) => format!("{tree} with {}", patch.display()),
             None => tree.to_string(),
@@ -96,6 +89,7 @@ impl Built {
                 version,
                 compiler,
                 cut,
+                replaced,
                 notes,
                 from_cache,
             }),
@@ -125,6 +119,12 @@ impl Built {
     /// The names taken from the tree besides `mm/readahead.c`, by file.
     pub fn cut(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.inner.cut.iter().map(|(file, names)| (file.as_str(), names.as_slice()))
+    }
+
+    /// The names that the files read define too, but that are the replay's own stand-ins: locks,
+    /// allocation, the page cache's insertion and removal, structures with a hundred members.
+    pub fn replaced(&self) -> &[String] {
+        &self.inner.replaced
     }
 
     /// What the user should know: fuzz and offsets of the patch, changes that stand-ins hide, what

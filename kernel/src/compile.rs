@@ -188,33 +188,99 @@ fn diagnostic(line: &str) -> Option<(Place, &str)> {
     Some((Place { file, line: line.parse().ok()?, function: None }, message))
 }
 
-/// How compilers say that they do not know a name, and what would make it known.
-const UNKNOWN: [(&str, &str); 8] = [
-    ("implicit declaration of function ", FUNCTION),
-    ("call to undeclared function ", FUNCTION),
-    ("undefined reference to ", FUNCTION),
-    ("unknown type name ", "the stand-ins in shim/kernel.h need this type"),
-    ("storage size of ", "the stand-ins need the type of this variable"),
-    (" undeclared", "the stand-ins in shim/kernel.h need this constant, with the kernel's value"),
-    (
-        "use of undeclared identifier ",
-        "the stand-ins in shim/kernel.h need this constant, with the kernel's value",
-    ),
-    (" has no member named ", "the stand-in of this structure in shim/objects.h needs this member"),
+/// How compilers say that they do not know a name, where that name is, and what would make it known.
+const UNKNOWN: [(&str, Side, &str); 9] = [
+    ("implicit declaration of function ", Side::After, FUNCTION),
+    ("call to undeclared function ", Side::After, FUNCTION),
+    ("undefined reference to ", Side::After, FUNCTION),
+    ("unknown type name ", Side::After, TYPE),
+    ("storage size of ", Side::After, TYPE),
+    ("has incomplete type ", Side::After, TYPE),
+    ("use of undeclared identifier ", Side::After, CONSTANT),
+    (" undeclared", Side::Before, CONSTANT),
+    ("no member named ", Side::After, MEMBER),
 ];
+
+/// Which side of the words the name is on.
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
 const FUNCTION: &str =
     "the stand-ins in shim/ need this function or macro, with a meaning that is true in user space";
+const TYPE: &str = "the stand-ins in shim/kernel.h need this type";
+const CONSTANT: &str = "the stand-ins in shim/kernel.h need this constant, with the kernel's value";
+const MEMBER: &str = "the stand-in of this structure in shim/objects.h needs this member";
 
 fn missing_name(message: &str) -> Option<(String, &'static str)> {
-    let (phrase, remedy) = UNKNOWN.iter().find(|(phrase, _)| message.contains(phrase))?;
-    let at = message.find(phrase)?;
-    let member = phrase.starts_with(" has no");
-    let quoted = if phrase.starts_with(' ') && !member {
-        &message[..at]
-    } else {
-        &message[at + phrase.len()..]
+    let (words, side, remedy) = UNKNOWN.iter().find(|(words, ..)| message.contains(words))?;
+    let at = message.find(words)?;
+    let name = match side {
+        Side::Before => words_of(&message[..at]).next_back(),
+        Side::After => words_of(&message[at + words.len()..]).next(),
     };
-    let name = quoted.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let name = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
-    (!name.is_empty()).then(|| (name.to_owned(), *remedy))
+    Some((name?.to_owned(), *remedy))
+}
+
+fn words_of(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(move |c: char| !is_word(c))
+        .filter(|word| !matches!(*word, "" | "struct" | "union" | "enum"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(message: &str) -> Vec<String> {
+        let shown = |m: &MissingName| format!("{} {}", m.place, m.name);
+        missing_names(message).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn gcc_names_what_is_missing() {
+        let messages = "\
+mm/readahead.c:74:7: error: implicit declaration of function 'f'; did you mean 'g'? [-Werror]
+mm/readahead.c:75:7: error: 'C' undeclared (first use in this function)
+mm/readahead.c:76:7: error: 'struct address_space' has no member named 'wb_err'
+include/linux/fs.h:9:1: error: unknown type name 'new_t'
+mm/readahead.c:80:7: error: storage size of 'x' isn't known
+/usr/bin/ld: /tmp/x.o: in function `page_cache_sync_ra':
+/usr/bin/ld: //mm/readahead.c:90: undefined reference to `elsewhere'
+mm/readahead.c:91:7: error: implicit declaration of function 'f'
+mm/readahead.c:92:7: error: expected ';' before '}' token
+";
+        assert_eq!(
+            named(messages),
+            [
+                "mm/readahead.c:74 f",
+                "mm/readahead.c:75 C",
+                "mm/readahead.c:76 wb_err",
+                "include/linux/fs.h:9 new_t",
+                "mm/readahead.c:80 x",
+                "mm/readahead.c:90 elsewhere"
+            ]
+        );
+    }
+
+    #[test]
+    fn clang_names_what_is_missing() {
+        let messages = "\
+mm/readahead.c:74:7: error: call to undeclared function 'f'; ISO C99 and later do not support
+mm/readahead.c:75:7: error: use of undeclared identifier 'C'
+mm/readahead.c:76:7: error: no member named 'wb_err' in 'struct address_space'
+mm/readahead.c:77:7: error: variable has incomplete type 'struct later'
+";
+        assert_eq!(
+            named(messages),
+            [
+                "mm/readahead.c:74 f",
+                "mm/readahead.c:75 C",
+                "mm/readahead.c:76 wb_err",
+                "mm/readahead.c:77 later"
+            ]
+        );
+    }
 }

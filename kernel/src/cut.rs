@@ -36,6 +36,8 @@ pub(crate) struct Cut {
     pub(crate) files: Vec<SourceFile>,
     /// For each file, the indices of its wanted items.
     wanted: Vec<BTreeSet<usize>>,
+    /// Names that were met and that the files define, but that are not taken from them.
+    pub(crate) replaced: BTreeSet<String>,
 }
 
 impl Cut {
@@ -51,7 +53,11 @@ impl Cut {
         let mut wanted = vec![BTreeSet::new(); files.len()];
         let mut todo: Vec<Mention> = roots.into_iter().collect();
         let mut seen: HashSet<(Name, bool)> = HashSet::new();
+        let mut replaced = BTreeSet::new();
         while let Some(mention) = todo.pop() {
+            if have.contains(&mention.name) && index.contains_key(&mention.name) {
+                replaced.insert(mention.name.text().to_owned());
+            }
             if have.contains(&mention.name) || !seen.insert((mention.name.clone(), mention.called))
             {
                 continue;
@@ -64,7 +70,7 @@ impl Cut {
                 }
             }
         }
-        Self { files, wanted }
+        Self { files, wanted, replaced }
     }
 
     /// The names that were cut, with the file each is in.

@@ -54,6 +54,8 @@ pub(crate) struct Folder {
     pub(crate) version: Option<String>,
     /// Names cut from the tree, by file.
     pub(crate) cut: BTreeMap<String, Vec<String>>,
+    /// Names the tree's files define, but the stand-ins replace.
+    pub(crate) replaced: Vec<String>,
     /// What the user should know.
     pub(crate) notes: Vec<String>,
 }
@@ -80,13 +82,14 @@ impl Folder {
         let features = features(&sources);
         let cut = Cut::new(sources, roots, &have, &own);
         let mut notes = read.notes.clone();
-        notes.extend(replaced(patch, &read.before, &read.after, &have));
+        notes.extend(hidden(patch, &read.before, &read.after, &have));
         Ok(Self {
             files: write(&read, &readahead, &cut, count),
             units: units(&cut, count),
             features,
             version: version(&read.after),
             cut: by_file(&cut),
+            replaced: cut.replaced.iter().cloned().collect(),
             notes,
         })
     }
@@ -302,7 +305,7 @@ fn version(files: &Files) -> Option<String> {
 }
 
 /// Changes of the patch that the stand-ins hide: what it changes, they define.
-fn replaced(
+fn hidden(
     patch: Option<&Patch>,
     before: &Files,
     after: &Files,

@@ -40,18 +40,29 @@ const TOOLS: [&str; 11] = [
 const COMPILE_CPU_S: u64 = 120;
 const COMPILE_FILE_BYTES: u64 = 256 << 20;
 
+/// What belongs to a compiler outside [`TOOLS`], beside the folder its program is in.
+const BESIDE: [&str; 5] = ["", "../lib", "../lib64", "../libexec", "../include"];
+
 /// For the worker that compiles: the tools, its own folder, no network.
-pub(crate) fn for_compiler(memory_bytes: u64, work: &Path) -> Result<Vec<String>, Failure> {
+pub(crate) fn for_compiler(
+    memory_bytes: u64,
+    work: &Path,
+    program: &Path,
+) -> Result<Vec<String>, Failure> {
     limit(Resource::As, memory_bytes)?;
     limit(Resource::Cpu, COMPILE_CPU_S)?;
     limit(Resource::Fsize, COMPILE_FILE_BYTES)?;
     limit(Resource::Core, 0)?;
     let all = AccessFs::from_all(LANDLOCK);
     let tools = path_beneath_rules(TOOLS, AccessFs::from_read(LANDLOCK));
+    let home = program.canonicalize().ok().and_then(|p| p.parent().map(Path::to_owned));
+    let beside = home.iter().flat_map(|home| BESIDE.iter().map(|folder| home.join(folder)));
+    let beside = path_beneath_rules(beside, AccessFs::from_read(LANDLOCK));
     let own = path_beneath_rules([work, Path::new("/dev/null")], all);
-    let status = handled()?.add_rules(tools)?.add_rules(own)?.restrict_self()?;
-    apply(denied()?)?;
-    Ok(describe(&status.ruleset))
+    let rules = handled()?.add_rules(tools)?.add_rules(beside)?.add_rules(own)?;
+    let mut notes = describe(&rules.restrict_self()?.ruleset);
+    notes.extend(apply(denied()?)?);
+    Ok(notes)
 }
 
 /// For the worker that replays, before it loads the object: that object, nothing else.
@@ -66,9 +77,9 @@ pub(crate) fn before_loading(
     limit(Resource::Core, 0)?;
     limit(Resource::Nproc, 0)?;
     let object = path_beneath_rules([object], AccessFs::ReadFile);
-    let status = handled()?.add_rules(object)?.restrict_self()?;
-    apply(allowed(&[RUNNING, LOADING].concat(), Vec::new())?)?;
-    Ok(describe(&status.ruleset))
+    let mut notes = describe(&handled()?.add_rules(object)?.restrict_self()?.ruleset);
+    notes.extend(apply(allowed(&[RUNNING, LOADING].concat(), Vec::new())?)?);
+    Ok(notes)
 }
 
 /// For the worker that replays, before the object's first call: memory, and talking on `control`.
@@ -89,7 +100,8 @@ pub(crate) fn before_running(control: i32) -> Result<(), Failure> {
             vec![SeccompRule::new(vec![not_executable(libc::PROT_EXEC as u64)?])?],
         ),
     ];
-    apply(allowed(RUNNING, rules)?)
+    // Where this is not offered, `before_loading` has said so.
+    apply(allowed(RUNNING, rules)?).map(|_| ())
 }
 
 fn condition(argument: u8, value: u32) -> Result<SeccompCondition, Failure> {
@@ -210,7 +222,16 @@ fn arch() -> Result<TargetArch, Failure> {
     Ok(std::env::consts::ARCH.try_into()?)
 }
 
-fn apply(filter: SeccompFilter) -> Result<(), Failure> {
+/// A note when the kernel has no seccomp.
+fn apply(filter: SeccompFilter) -> Result<Option<String>, Failure> {
     let program: BpfProgram = filter.try_into()?;
-    Ok(seccompiler::apply_filter(&program)?)
+    match seccompiler::apply_filter(&program) {
+        Ok(()) => Ok(None),
+        Err(seccompiler::Error::Prctl(e) | seccompiler::Error::Seccomp(e))
+            if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) =>
+        {
+            Ok(Some("this kernel has no seccomp: system calls are not held back".to_owned()))
+        }
+        Err(e) => Err(e.into()),
+    }
 }

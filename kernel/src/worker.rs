@@ -84,7 +84,7 @@ fn compile(arguments: &[OsString]) -> Outcome {
     let [memory, work, program, rest @ ..] = arguments else {
         return Err("compile needs a folder and a program".into());
     };
-    for note in sandbox::for_compiler(number(memory)?, Path::new(work))? {
+    for note in sandbox::for_compiler(number(memory)?, Path::new(work), Path::new(program))? {
         println!("{note}");
     }
     std::io::stdout().flush()?;

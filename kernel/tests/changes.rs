@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use common::{Copy, build, fixture, impatient_worker, options, sequential, shown, worker};
 use insta::assert_snapshot;
-use kernel::{Built, Error, Fault, Isolation, Options, Session, Tree};
+use kernel::{Access, Built, Error, Fault, InstanceSettings, Isolation, Options, Session, Tree};
+use traces::units::ByteOffset;
 
 const READAHEAD: &str = "mm/readahead.c";
 const PAGEMAP: &str = "include/linux/pagemap.h";
@@ -228,17 +229,34 @@ fn all_the_memory() {
     );
 }
 
-/// A system call without the C library, which the build would refuse.
+/// A tree that makes the system call with the number of `ra_pages`, without the C library, which the
+/// build would refuse.
 #[cfg(target_arch = "x86_64")]
-fn system_call(number: libc::c_long) -> String {
-    format!(
-        "long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"({number}L), \"D\"(2L), \"S\"(1L), \"d\"(0L) : \"rcx\", \"r11\", \"memory\");"
-    )
+fn caller_of_system_calls() -> Built {
+    let statement = " long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"((long)ractl->ra->ra_pages), \
+         \"D\"(2L), \"S\"(1L), \"d\"(0L) : \"rcx\", \"r11\", \"memory\");";
+    let copy = Copy::of(&fixture());
+    copy.at_start_of(READAHEAD, "page_cache_async_ra", statement);
+    build(copy.path()).unwrap()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn error_of_system_call(built: &Built, number: libc::c_long) -> Error {
+    let session = Session::start(built, &worker()).unwrap();
+    let settings = InstanceSettings {
+        i_size: 1 << 20,
+        ra_pages: u32::try_from(number).unwrap(),
+        ..InstanceSettings::default()
+    };
+    let mut instance = session.instance(settings).unwrap();
+    let file = instance.open().unwrap();
+    instance.replay(&[Access::read(file, ByteOffset(0), 4096)]).unwrap_err()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn files_sockets_and_processes() {
+    let built = caller_of_system_calls();
     for number in [
         libc::SYS_open,
         libc::SYS_openat,
@@ -249,7 +267,7 @@ fn files_sockets_and_processes() {
         libc::SYS_ptrace,
         libc::SYS_kill,
     ] {
-        let error = replay_error(&system_call(number));
+        let error = error_of_system_call(&built, number);
         let fault = Fault::SystemCall { number: u32::try_from(number).unwrap() };
         assert!(
             matches!(&error, Error::Fault { access: 0, fault: f, .. } if *f == fault),
@@ -257,12 +275,7 @@ fn files_sockets_and_processes() {
         );
         assert!(at_line_of_async(&error), "{error}");
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn leaving_without_a_word() {
-    let error = replay_error(&system_call(libc::SYS_exit_group));
+    let error = error_of_system_call(&built, libc::SYS_exit_group);
     assert!(matches!(&error, Error::Fault { access: 0, fault: Fault::Vanished(_), .. }), "{error}");
 }
 

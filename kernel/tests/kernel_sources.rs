@@ -68,6 +68,22 @@ const MAINLINE: [Row; 5] = [
     row(4096, 3 * MIB, 2048, [8, 4, 10, 9, 8, 6, 7, 7, 7, 249], 271),
 ];
 
+/// Captured on Debian's 6.1.192 and 6.12.117.
+const LINUX_6_1: [Row; 5] = [
+    row(4096, MIB, 512, [0, 0, 2060, 1024, 7165, 0, 0, 0, 0, 0], 1026),
+    row(4096, MIB, 2048, [1044, 0, 16559, 132, 1969, 0, 4, 0, 121, 0], 518),
+    row(4096, 3 * MIB, 2048, [0, 0, 534, 257, 7930, 0, 0, 0, 0, 0], 259),
+    row(0, MIB, 512, [0, 0, 32, 0, 8, 0, 2, 1021, 0, 0], 1024),
+    row(0, 64 * KIB, 512, [0, 0, 8, 0, 2, 4094, 0, 0, 0, 0], 4096),
+];
+
+const LINUX_6_12: [Row; 4] = [
+    row(4096, MIB, 512, [0, 0, 2056, 1026, 7165, 0, 0, 0, 0, 0], 1029),
+    row(4096, MIB, 1024, [268, 388, 8661, 4059, 1496, 210, 4, 0, 125, 0], 520),
+    row(0, MIB, 512, [0, 0, 32, 0, 8, 0, 2, 1021, 0, 0], 1024),
+    row(0, 64 * KIB, 512, [0, 0, 8, 0, 2, 4094, 0, 0, 0, 0], 4096),
+];
+
 const ALIGNED: [Row; 5] = [
     row(4096, MIB, 512, [4, 0, 5, 1, 2, 2, 4, 1021, 0, 0], 1029),
     row(4096, 512 * KIB, 256, [4, 0, 3, 2, 2, 4, 2045, 0, 0, 0], 2053),
@@ -93,7 +109,7 @@ fn check_row(session: &Session, row: &Row) {
         match decision.what {
             Decided::Folio { order, .. } => by_order[usize::from(order.0)] += 1,
             Decided::DeviceRead { pages, .. } => {
-                device_reads += u64::from(pages).div_ceil(io_pages)
+                device_reads += u64::from(pages).div_ceil(io_pages);
             }
             _ => {}
         }
@@ -121,6 +137,47 @@ fn published_figures_of_mainline_and_of_the_align_patch() {
         println!("{}: {}", built.describe(), built.notes().join(", "));
         let session = Session::start(&built, &worker()).unwrap();
         ALIGNED.iter().chain(&SAME).for_each(|row| check_row(&session, row));
+    }
+}
+
+/// Two 64 KiB streams on one open file, in turns: what a hole search sees of large folios decides.
+fn interleaved(session: &Session) -> [u64; 10] {
+    const FILE: u64 = 512 * MIB;
+    let settings = InstanceSettings { i_size: FILE, ..InstanceSettings::default() };
+    let mut instance = session.instance(settings).unwrap();
+    let file = instance.open().unwrap();
+    let starts = (0..FILE / 4).step_by(64 << 10).flat_map(|pos| [pos, pos + FILE / 2]);
+    let reads: Vec<_> = starts.map(|pos| Access::read(file, ByteOffset(pos), 64 * KIB)).collect();
+    let mut by_order = [0; 10];
+    for decision in instance.replay(&reads).unwrap().iter() {
+        if let Decided::Folio { order, .. } = decision.what {
+            by_order[usize::from(order.0)] += 1;
+        }
+    }
+    by_order
+}
+
+#[test]
+#[ignore = "needs kernel sources"]
+fn captured_figures_of_each_generation() {
+    for tree in trees() {
+        let built = build(&tree).unwrap();
+        let release = built.version_guess().unwrap_or_default().to_owned();
+        let session = Session::start(&built, &worker()).unwrap();
+        let (rows, streams): (&[Row], _) = if release.starts_with("6.1.") {
+            (&LINUX_6_1, [32, 0, 16, 0, 4, 2045, 0, 0, 0, 0])
+        } else if release.starts_with("6.12.") {
+            (&LINUX_6_12, [32, 0, 5464, 0, 1366, 682, 0, 0, 0, 0])
+        } else if is_mainline(&built) {
+            (&MAINLINE, [21888, 0, 5464, 0, 1364, 0, 0, 0, 0, 0])
+        } else {
+            continue;
+        };
+        println!("{} {release}", built.describe());
+        for row in rows {
+            check_row(&session, row);
+        }
+        assert_eq!(interleaved(&session), streams, "two streams");
     }
 }
 

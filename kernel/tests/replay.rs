@@ -101,6 +101,30 @@ fn advice_faults_evictions_and_cached_folios() {
 }
 
 #[test]
+fn a_read_path_of_the_callers_own() {
+    let session = Session::start(&build(&fixture()).unwrap(), &worker()).unwrap();
+    let settings = InstanceSettings { i_size: 1 << 20, ra_pages: 4, ..InstanceSettings::default() };
+    let mut instance = session.instance(settings).unwrap();
+    let file = instance.open().unwrap();
+    let accesses = [
+        Access::sync_ra(file, PageIndex(8), 2),
+        Access::async_ra(file, PageIndex(8), 2),
+        Access::prev_pos(file, ByteOffset(10 << 12)),
+        Access::async_ra(file, PageIndex(100), 1),
+    ];
+    assert_snapshot!(shown(instance.replay(&accesses).unwrap()), @r#"
+    0: Sync 8 +2
+    0: folio 8 order 2 marked
+    0: read 8 +4
+    0: window 8 +4 async 4 order -
+    1: Async 8 +2
+    1: folio 12 order 2 marked
+    1: read 12 +4
+    1: window 12 +4 async 4 order -
+    "#);
+}
+
+#[test]
 fn a_worker_decides_what_this_process_decides() {
     let built = build(&fixture()).unwrap();
     let here = sequential(&Session::start(&built, &Isolation::InProcess).unwrap(), 16).unwrap();
@@ -204,6 +228,7 @@ fn a_second_build_comes_from_the_cache_and_can_show_its_folder() {
     assert!(second.is_from_cache());
     assert_eq!(first.id(), second.id());
     let cut = std::fs::read_to_string(second.folder().unwrap().join("mm/filemap.c")).unwrap();
+    assert_eq!(second.replaced(), [""; 0]);
     assert!(cut.contains("filemap_read(") && !cut.contains("nothing_at_all"), "{cut}");
 }
 
