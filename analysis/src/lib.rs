@@ -1,9 +1,13 @@
 //! Metrics and comparisons over replays.
 
+pub mod compare;
 pub mod explain;
+pub mod gate;
+pub mod history;
 pub mod inspect;
 pub mod load;
 pub mod recover;
 pub mod replay;
 pub mod result;
+pub mod stats;
 pub mod verify;
