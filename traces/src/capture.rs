@@ -123,6 +123,16 @@ impl Comms {
         id
     }
 
+    /// The id of `name`, if it is known.
+    pub fn find(&self, name: &str) -> Option<Comm> {
+        self.ids.get(name).copied()
+    }
+
+    /// How many names there are.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
+
     /// The name behind `id`.
     pub fn name(&self, id: Comm) -> &str {
         self.names.get(id.0 as usize).map_or("<...>", String::as_str)
