@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use traces::capture::{Capture, Comms, LossKind};
-use traces::event::Event;
+use traces::event::{Comm, Event};
 use traces::units::Time;
 
 use crate::input::Input;
@@ -12,6 +12,11 @@ use crate::input::Input;
 const UNUSED_NAMES_MAX: usize = 8192;
 /// What stands for the names beyond [`UNUSED_NAMES_MAX`].
 const UNUSED_OTHER: &str = "(others)";
+
+/// Distinct names of threads kept. A machine that runs for months does not see as many.
+const COMMS_MAX: usize = 1 << 20;
+/// Name of a thread whose name is not known, as ftrace prints it.
+pub(crate) const COMM_UNKNOWN: &str = "<...>";
 
 /// Receives the events of a capture as they are parsed.
 pub trait Sink {
@@ -54,6 +59,17 @@ impl<'s> Assembler<'s> {
         }
         if !events.is_empty() {
             self.sink.events(events, &self.capture.comms);
+        }
+    }
+
+    /// The id of a thread's name.
+    pub(crate) fn comm(&mut self, name: &[u8]) -> Comm {
+        let name = String::from_utf8_lossy(name);
+        let comms = &mut self.capture.comms;
+        match comms.find(&name) {
+            Some(known) => known,
+            None if comms.count() >= COMMS_MAX => comms.intern(COMM_UNKNOWN),
+            None => comms.intern(&name),
         }
     }
 

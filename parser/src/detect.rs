@@ -84,6 +84,10 @@ struct Found {
 
 fn describe(head: &[u8]) -> Found {
     let bytes = head.len();
+    if head.starts_with(b"PERFILE2") {
+        let text = "a perf.data file, which `perf script` turns into text".to_owned();
+        return Found { bytes, text };
+    }
     let is_binary = |&b: &u8| b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c);
     if let Some(at) = head.iter().position(is_binary) {
         let near = &head[at..head.len().min(at + 8)];

@@ -46,12 +46,12 @@ pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Err
         ClockScale::NANOSECONDS,
         &formats(&path.join("events"))?,
         &saved_cmdlines,
-        &mut assembler.capture.comms,
+        assembler,
     );
     let page_bytes = layout.page_bytes() as u32;
     let pages = cpus.iter().map(|(cpu, source)| {
         let data = CpuData { cpu: *cpu, offset: 0, bytes: source.len() };
-        CpuPages::new(source, Compression::None, data, page_bytes, layout.endian)
+        CpuPages::new(source, Compression::None, data, page_bytes, layout.endian, cpus.len())
     });
     merge(pages.collect(), &decoder, assembler)
 }

@@ -14,7 +14,7 @@ use traces::units::{Sector, Time};
 
 use super::Action;
 use crate::Error;
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, COMM_UNKNOWN};
 use crate::bytes::{Endian, until_nul};
 use crate::input::Input;
 
@@ -258,7 +258,7 @@ struct Run<'a, 's> {
 
 impl<'a, 's> Run<'a, 's> {
     fn new(assembler: &'a mut Assembler<'s>) -> Self {
-        let unknown = assembler.capture.comms.intern("<...>");
+        let unknown = assembler.comm(COMM_UNKNOWN.as_bytes());
         Self {
             assembler,
             batch: Vec::with_capacity(BATCH_EVENTS),
@@ -319,8 +319,7 @@ impl<'a, 's> Run<'a, 's> {
     fn note(&mut self, record: &Header, pdu: &[u8]) {
         match record.code() {
             NOTE_PROCESS => {
-                let name = String::from_utf8_lossy(until_nul(pdu));
-                let comm = self.assembler.capture.comms.intern(&name);
+                let comm = self.assembler.comm(until_nul(pdu));
                 self.names.insert(record.pid, comm);
             }
             NOTE_TIMESTAMP => {}

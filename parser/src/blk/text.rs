@@ -19,6 +19,7 @@ use traces::event::{Device, EventKind, Extent, Rwbs};
 use traces::units::Sector;
 
 use super::Action;
+use crate::assemble::COMM_UNKNOWN;
 use crate::events::{bio_split, rwbs};
 use crate::ftrace;
 use crate::text::scan::{Scan, dec_u32, dec_u64, device, seconds, spaces, spaces1};
@@ -119,7 +120,7 @@ fn default_line(i: &[u8]) -> Scan<'_, Line<'_>> {
 }
 
 /// Where a line names no thread.
-const UNKNOWN_COMM: &[u8] = b"<...>";
+const UNKNOWN_COMM: &[u8] = COMM_UNKNOWN.as_bytes();
 
 /// `  8,0   `: both numbers are padded.
 fn spaced_device(i: &[u8]) -> Scan<'_, Device> {

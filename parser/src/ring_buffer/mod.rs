@@ -7,11 +7,11 @@ mod stats;
 
 use memchr::memchr;
 use rustc_hash::FxHashMap;
-use traces::capture::{Comms, LossKind};
+use traces::capture::LossKind;
 use traces::event::{Comm, Event};
 use traces::units::Time;
 
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, COMM_UNKNOWN};
 use crate::bytes::Endian;
 use crate::events::{Decoded, Shape, Side, Slots, is_call_number, shape};
 use format::{Field, Format};
@@ -100,7 +100,7 @@ impl Decoder {
         clock: ClockScale,
         formats: &[Format],
         saved_cmdlines: &[u8],
-        names: &mut Comms,
+        assembler: &mut Assembler<'_>,
     ) -> Self {
         let common = |name: &str| formats.iter().find_map(|format| format.field(name)).cloned();
         Self {
@@ -110,9 +110,9 @@ impl Decoder {
             event_names: formats.iter().map(|format| (format.id, format.name.clone())).collect(),
             type_field: common("common_type").unwrap_or_else(|| Field::number(0, 2)),
             pid_field: common("common_pid").unwrap_or_else(|| Field::number(4, 4)),
-            comms: comms(saved_cmdlines, names),
-            idle: names.intern("<idle>"),
-            unknown: names.intern("<...>"),
+            comms: comms(saved_cmdlines, assembler),
+            idle: assembler.comm(b"<idle>"),
+            unknown: assembler.comm(COMM_UNKNOWN.as_bytes()),
         }
     }
 
@@ -169,13 +169,13 @@ impl Decoder {
     }
 }
 
-fn comms(saved_cmdlines: &[u8], names: &mut Comms) -> FxHashMap<u32, Comm> {
-    let entry = |line: &[u8]| {
+fn comms(saved_cmdlines: &[u8], assembler: &mut Assembler<'_>) -> FxHashMap<u32, Comm> {
+    let mut entry = |line: &[u8]| {
         let (pid, comm) = line.split_at(memchr(b' ', line)?);
         let pid = std::str::from_utf8(pid).ok()?.parse().ok()?;
-        Some((pid, names.intern(&String::from_utf8_lossy(&comm[1..]))))
+        Some((pid, assembler.comm(&comm[1..])))
     };
-    saved_cmdlines.split(|&b| b == b'\n').filter_map(entry).collect()
+    saved_cmdlines.split(|&b| b == b'\n').filter_map(&mut entry).collect()
 }
 
 /// Counts by event id. A page holds few different ones.

@@ -141,11 +141,8 @@ impl<'a> Part<'a> {
     /// Hands everything to `assembler`; `line` is the number of the block's first line. Returns the
     /// number of the line after the block, and the memory of the events.
     pub(crate) fn deliver(mut self, line: u64, assembler: &mut Assembler<'_>) -> (u64, Vec<Event>) {
-        let comms: Vec<Comm> = self
-            .comm_names
-            .iter()
-            .map(|name| assembler.capture.comms.intern(&String::from_utf8_lossy(name)))
-            .collect();
+        let names = self.comm_names.iter();
+        let comms: Vec<Comm> = names.map(|name| assembler.comm(name)).collect();
         for event in &mut self.events {
             event.comm = comms[event.comm.0 as usize];
         }

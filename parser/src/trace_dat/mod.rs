@@ -89,16 +89,31 @@ pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Resu
         meta.clock.unwrap_or(ClockScale::NANOSECONDS),
         &meta.formats,
         &meta.cmdlines,
-        &mut assembler.capture.comms,
+        assembler,
     );
-    let mut cpus = Vec::new();
-    for buffer in &meta.buffers {
-        for data in &buffer.cpus {
-            let pages = CpuPages::new(&source, meta.compression, *data, buffer.page_bytes, endian);
-            cpus.push(pages);
-        }
+    let all: Vec<(CpuData, u32)> = meta.data().collect();
+    check_overlap(&all, &source)?;
+    let pages = |&(data, page_bytes): &(CpuData, u32)| {
+        CpuPages::new(&source, meta.compression, data, page_bytes, endian, all.len())
+    };
+    merge(all.iter().map(pages).collect(), &decoder, assembler)
+}
+
+/// Fails where CPUs share data: no writer does that, and reading it many times would take forever.
+fn check_overlap(all: &[(CpuData, u32)], source: &Source) -> Result<(), Error> {
+    let mut areas: Vec<(u64, u64)> =
+        all.iter().map(|(data, _)| (data.offset, data.bytes)).filter(|area| area.1 > 0).collect();
+    areas.sort_unstable();
+    let overlap = areas.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0);
+    match overlap {
+        None => Ok(()),
+        Some(pair) => Err(Error::Malformed {
+            name: source.name.clone(),
+            offset: pair[1].0,
+            expected: "each CPU's data in a place of its own".to_owned(),
+            found: format!("that {} bytes from byte {} reach into it", pair[0].1, pair[0].0),
+        }),
     }
-    merge(cpus, &decoder, assembler)
 }
 
 /// The byte order of the machine traced stands behind magic and version.
@@ -158,6 +173,15 @@ impl Meta {
             }
             _ => {}
         }
+    }
+
+    /// The data of all CPUs of all buffers, with the bytes in a page.
+    fn data(&self) -> impl Iterator<Item = (CpuData, u32)> {
+        let of_buffer = |buffer: &Buffer| {
+            let page_bytes = buffer.page_bytes;
+            buffer.cpus.iter().map(move |data| (*data, page_bytes)).collect::<Vec<_>>()
+        };
+        self.buffers.iter().flat_map(of_buffer)
     }
 
     fn header_page(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {

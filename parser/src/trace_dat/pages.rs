@@ -10,8 +10,10 @@ use crate::bytes::Endian;
 use crate::ring_buffer::Pages;
 use crate::source::{Cursor, Source};
 
-/// Bytes of pages read at a time where they are not compressed; a chunk at a time where they are.
-const GROUP_BYTES: u64 = 256 << 10;
+/// Most bytes of pages read at a time where they are not compressed; a chunk at a time where they are.
+const GROUP_BYTES_MAX: u64 = 256 << 10;
+/// The same for all CPUs together.
+const GROUPS_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads the pages of one CPU.
 pub(crate) struct CpuPages<'s> {
@@ -20,6 +22,7 @@ pub(crate) struct CpuPages<'s> {
     data: CpuData,
     page_bytes: usize,
     endian: Endian,
+    group_bytes: u64,
     /// Position in the file of what is read next.
     at: u64,
     /// Position of what was read last.
@@ -29,16 +32,26 @@ pub(crate) struct CpuPages<'s> {
 }
 
 impl<'s> CpuPages<'s> {
+    /// Reads `data`, one of the data of `cpus` CPUs.
     pub(crate) fn new(
         source: &'s Source,
         compression: Compression,
         data: CpuData,
         page_bytes: u32,
         endian: Endian,
+        cpus: usize,
     ) -> Self {
-        let page_bytes = page_bytes as usize;
-        let (at, group_at) = (data.offset, data.offset);
-        Self { source, compression, data, page_bytes, endian, at, group_at, chunks: None }
+        Self {
+            source,
+            compression,
+            data,
+            page_bytes: page_bytes as usize,
+            endian,
+            group_bytes: (GROUPS_BYTES_MAX / cpus.max(1) as u64).min(GROUP_BYTES_MAX),
+            at: data.offset,
+            group_at: data.offset,
+            chunks: None,
+        }
     }
 
     fn end(&self) -> u64 {
@@ -47,7 +60,7 @@ impl<'s> CpuPages<'s> {
 
     fn plain_group(&mut self, assembler: &mut Assembler<'_>) -> Result<Vec<u8>, Error> {
         let page_bytes = self.page_bytes.max(1) as u64;
-        let whole_pages = GROUP_BYTES.div_ceil(page_bytes) * page_bytes;
+        let whole_pages = self.group_bytes.div_ceil(page_bytes) * page_bytes;
         let wanted = self.end().saturating_sub(self.at).min(whole_pages);
         let group = self.source.read(self.at, wanted)?;
         self.at += wanted;

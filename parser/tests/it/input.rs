@@ -57,6 +57,11 @@ fn binary_input() {
 }
 
 #[test]
+fn perf_data() {
+    insta::assert_snapshot!(message(b"PERFILE2h\0\0\0\0\0\0\0"));
+}
+
+#[test]
 fn other_text() {
     insta::assert_snapshot!(message(b"\n# A title\n\nSome text - about 12 [things].\n"));
 }

@@ -545,6 +545,15 @@ fn hostile_length() {
 }
 
 #[test]
+fn cpus_that_share_their_data() {
+    let mut bytes = sample(PLAIN).to_bytes();
+    let first = memchr::memmem::find(&bytes, b"flyrecord\0").expect("in the head") + 10;
+    bytes.copy_within(first..first + 8, first + 16);
+    let error = parser::read(&bytes[..], "trace.dat").expect_err("shared data");
+    insta::assert_snapshot!(error.to_string());
+}
+
+#[test]
 fn other_memory_pages_are_refused() {
     let mut bytes = sample(PLAIN).to_bytes();
     bytes[14..18].copy_from_slice(&16384_u32.to_le_bytes());
