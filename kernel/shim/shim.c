@@ -8,10 +8,14 @@ vm_fault_t filemap_fault(struct vm_fault *vmf);
 vm_fault_t filemap_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last);
 ssize_t ksys_readahead(int fd, loff_t offset, size_t count);
 
-#define POOL_FOLIOS 256
-#define POOL_NODES 64
+/* A replay may have ten thousand small files and one that is huge: what is kept for each starts
+ * small and doubles. */
+#define FIRST_FOLIOS 16
+#define FIRST_NODES 2
+#define FIRST_DECISIONS 64
+#define MOST_PER_BLOCK 512
 
-struct pool { void *free, *blocks; };
+struct pool { void *free, *blocks; unsigned int last_count; };
 struct slot { struct slot *next; };
 
 struct kshim {
@@ -90,13 +94,15 @@ static void *must(void *memory)
 }
 
 /* --- memory: kept per replay, given back all at once ----------------------- */
-static void *pool_take(struct pool *pool, size_t size, unsigned int count)
+static void *pool_take(struct pool *pool, size_t size, unsigned int first_count)
 {
 	struct slot *slot = pool->free;
 
 	if (unlikely(!slot)) {
+		unsigned int count = pool->last_count ? min(2 * pool->last_count, MOST_PER_BLOCK) : first_count;
 		char *block = must(__builtin_malloc(size * count + sizeof(struct slot)));
 
+		pool->last_count = count;
 		((struct slot *)block)->next = pool->blocks;
 		pool->blocks = block;
 		block += sizeof(struct slot);
@@ -127,7 +133,7 @@ static void pool_empty(struct pool *pool)
 
 void *kshim_node_alloc(void)
 {
-	struct xa_node *node = pool_take(&kshim_running->nodes, sizeof(*node), POOL_NODES);
+	struct xa_node *node = pool_take(&kshim_running->nodes, sizeof(*node), FIRST_NODES);
 
 	memset(node, 0, sizeof(*node));
 	INIT_LIST_HEAD(&node->private_list);
@@ -141,7 +147,7 @@ void kshim_node_free(void *node)
 
 struct folio *kshim_folio_alloc(unsigned int order)
 {
-	struct folio *folio = pool_take(&kshim_running->folios, sizeof(*folio), POOL_FOLIOS);
+	struct folio *folio = pool_take(&kshim_running->folios, sizeof(*folio), FIRST_FOLIOS);
 
 	memset(folio, 0, sizeof(*folio));
 	folio->order = order;
@@ -161,7 +167,7 @@ static struct kshim_decision *decide(struct kshim *k, enum kshim_decision_kind k
 	struct kshim_decision *d;
 
 	if (unlikely(k->nr_log == k->max_log)) {
-		size_t max = k->max_log ? 2 * k->max_log : 1024;
+		size_t max = k->max_log ? 2 * k->max_log : FIRST_DECISIONS;
 
 		k->log = must(__builtin_realloc(k->log, max * sizeof(*k->log)));
 		k->max_log = max;

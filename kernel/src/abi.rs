@@ -2,7 +2,7 @@
 
 use traces::units::{ByteOffset, Order, PageIndex};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, harmless};
 
 /// `KSHIM_ABI`.
 pub(crate) const ABI: u32 = 1;
@@ -422,7 +422,7 @@ impl RawStop {
 
 fn c_text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|c| *c == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    harmless(&String::from_utf8_lossy(&bytes[..end]))
 }
 
 /// `struct kshim_crash`.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::error::{Error, MissingName, Place, Result};
+use crate::error::{Error, MissingName, Place, Result, harmless};
 use crate::folder::Folder;
 use crate::session::Isolation;
 use crate::tree::Tree;
@@ -140,7 +140,7 @@ pub(crate) fn run(
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect());
     }
-    let message = errors_only(&String::from_utf8_lossy(&out.stderr));
+    let message = errors_only(&harmless(&String::from_utf8_lossy(&out.stderr)));
     Err(Error::Compile { tree: tree.to_string(), missing: missing_names(&message), message })
 }
 

@@ -215,6 +215,11 @@ pub struct MissingName {
     pub remedy: String,
 }
 
+/// Text that other people's code had a hand in, without what a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
 fn problems(missing: &[MissingName], message: &str) -> String {
     let mut text: Vec<String> = missing
         .iter()

@@ -1,7 +1,7 @@
 //! The folder that is compiled: the tree's readahead code, what was cut for it, and the stand-ins.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::cut::{Cut, Pass};
 use crate::error::{Error, Result};
@@ -195,9 +195,15 @@ fn is_source(path: &str) -> bool {
         || path.starts_with("include/trace/events/")
 }
 
+/// A path that leads nowhere but down: what a tree includes is read by us, and written below our folder.
+fn is_below(header: &str) -> bool {
+    Path::new(header).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
 /// A header that is read from the tree when the readahead code includes it.
 fn is_read(header: &str) -> bool {
-    is_trace(header) || !KNOWN_HEADERS.lines().any(|known| known == header)
+    let is_known = KNOWN_HEADERS.lines().any(|known| known == header);
+    is_below(header) && (is_trace(header) || !is_known)
 }
 
 fn is_trace(header: &str) -> bool {
@@ -270,8 +276,7 @@ fn write(
 
 /// What a header declares is included ahead of every file, so the headers themselves are empty.
 fn add_empty(files: &mut BTreeMap<String, String>, source: &SourceFile) {
-    for (header, _) in source.includes.iter().filter(|(header, _)| !header.starts_with(['/', '.']))
-    {
+    for (header, _) in source.includes.iter().filter(|(header, _)| is_below(header)) {
         files.entry(format!("include/{header}")).or_default();
     }
 }

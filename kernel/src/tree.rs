@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -78,15 +78,26 @@ impl fmt::Display for Tree {
 }
 
 fn read_directory(root: &Path, paths: &[String]) -> Result<Files> {
+    let io = |path: &Path| {
+        let what = path.display().to_string();
+        move |source| Error::Io { what, source }
+    };
+    let root = root.canonicalize().map_err(io(root))?;
     let mut files = Files::new();
     for path in paths {
-        let full = root.join(path);
-        let text = match std::fs::read(&full) {
-            Ok(bytes) => Some(text(bytes)),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
-            Err(source) => return Err(Error::Io { what: full.display().to_string(), source }),
+        let full = match root.join(path).canonicalize() {
+            Ok(full) => full,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                files.insert(path.clone(), None);
+                continue;
+            }
+            Err(e) => return Err(io(&root.join(path))(e)),
         };
-        files.insert(path.clone(), text);
+        if !full.starts_with(&root) {
+            let source = std::io::Error::other("a symbolic link out of the tree");
+            return Err(io(&root.join(path))(source));
+        }
+        files.insert(path.clone(), Some(text(std::fs::read(&full).map_err(io(&full))?)));
     }
     Ok(files)
 }

@@ -151,6 +151,26 @@ fn the_compiler_reads_no_other_files() {
     assert!(!error.contains("secret") && error.contains("ermission denied"), "{error}");
 }
 
+#[test]
+fn paths_that_lead_out_of_the_tree() {
+    let outside = tempfile::tempdir().unwrap();
+    let name = outside.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let copy = Copy::of(&fixture());
+    copy.insert_after(
+        READAHEAD,
+        "#include <linux/kernel.h>\n",
+        &format!("#include <linux/../../../{name}/made.h>\n"),
+    );
+    assert!(build(copy.path()).is_err());
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+
+    let copy = Copy::of(&fixture());
+    std::fs::write(outside.path().join("secret"), "a secret").unwrap();
+    std::fs::remove_file(copy.path().join(READAHEAD)).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), copy.path().join(READAHEAD)).unwrap();
+    assert!(build_error(&copy).ends_with("mm/readahead.c: a symbolic link out of the tree"));
+}
+
 /// What ends the replay of a tree whose readahead does `statement` on its first async trigger.
 fn replay_error(statement: &str) -> Error {
     replay_error_in(statement, &worker())
