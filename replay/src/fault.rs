@@ -188,7 +188,7 @@ impl Machine<'_> {
             }
         }
         let ra = state.ra;
-        self.file_of(open).log.decision(Decision::Triggered {
+        self.file_of(open).log.decision(|| Decision::Triggered {
             trigger: Trigger::ReadAround,
             index: page.0,
             req_count: 1,

@@ -192,12 +192,11 @@ impl Log {
         self.folios_by_order.iter().sum()
     }
 
-    pub(crate) fn decision(&mut self, decision: Decision) {
-        if matches!(decision, Decision::Window { .. }) {
-            self.windows += 1;
-        }
+    /// Keeps a decision, if decisions are kept.
+    #[inline]
+    pub(crate) fn decision(&mut self, decision: impl FnOnce() -> Decision) {
         if let Some(decisions) = &mut self.decisions {
-            decisions.push(decision);
+            decisions.push(decision());
         }
     }
 
@@ -210,8 +209,6 @@ impl Log {
         }
         self.folios_by_order[usize::from(folio.order.0)] += 1;
         self.pages_inserted += folio.pages();
-        if let Some(decisions) = &mut self.decisions {
-            decisions.push(Decision::Inserted { folio, mark });
-        }
+        self.decision(|| Decision::Inserted { folio, mark });
     }
 }

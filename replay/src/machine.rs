@@ -10,7 +10,7 @@ use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex};
 use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
-use crate::policy::{Policy, PrevPos};
+use crate::policy::{Policy, PrevPos, Rules};
 use crate::readahead::{FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
 
 /// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
@@ -42,6 +42,23 @@ pub struct OpenState {
     pub mapping: Mapping,
     /// Pages of the mapping that are in the page table.
     pub page_table: PageTable,
+    clean: CleanRun,
+}
+
+/// The rest of a folio that a batch found cached, uptodate and without a mark. Small sequential
+/// reads stay in it for a while and need no walk.
+#[derive(Clone, Copy, Debug, Default)]
+struct CleanRun {
+    from: PageIndex,
+    to: PageIndex,
+    /// [`PageCache::removals`] when it was found.
+    removals: u64,
+}
+
+impl CleanRun {
+    fn new(from: PageIndex, to: PageIndex, cache: &PageCache) -> Self {
+        Self { from, to, removals: cache.removals() }
+    }
 }
 
 /// What one step of a read found.
@@ -61,6 +78,8 @@ pub enum Batch {
 /// Page caches and open files under one policy.
 pub struct Machine<'a> {
     policy: &'a dyn Policy,
+    /// The policy's rules, kept at hand for every copy.
+    rules: Rules,
     /// Files, in the order of the source.
     pub files: Vec<FileState>,
     /// Open files, in the order of the source.
@@ -109,10 +128,12 @@ impl<'a> Machine<'a> {
                 ra,
                 mapping: open.mapping,
                 page_table: PageTable::default(),
+                clean: CleanRun::default(),
             }
         });
         Self {
             policy,
+            rules: policy.rules(),
             files: files.collect(),
             opens: opens.collect(),
             submitted: Submitted::default(),
@@ -151,16 +172,13 @@ impl<'a> Machine<'a> {
 
     /// Notes that what follows on the file of `open` belongs to an access.
     pub(crate) fn note_access(&mut self, open: usize, number: u64) {
-        let log = &mut self.file_of(open).log;
-        if log.decisions.is_some() {
-            log.decision(Decision::Access { number });
-        }
+        self.file_of(open).log.decision(|| Decision::Access { number });
     }
 
     fn note_trigger(&mut self, open: usize, trigger: Trigger, index: PageIndex, req_count: u64) {
         let ra = self.opens[open].ra;
         let log = &mut self.file_of(open).log;
-        log.decision(Decision::Triggered { trigger, index: index.0, req_count, ra });
+        log.decision(|| Decision::Triggered { trigger, index: index.0, req_count, ra });
     }
 
     /// `page_cache_sync_ra` at a hole.
@@ -180,7 +198,8 @@ impl<'a> Machine<'a> {
     /// The first page after a request that ends at byte `end`, on a folio boundary.
     pub fn request_end(&self, open: usize, end: ByteOffset) -> PageIndex {
         let limits = &self.files[self.opens[open].file].limits;
-        PageIndex(end.page_up().0.next_multiple_of(limits.order_min.pages()))
+        let mask = limits.order_min.pages() - 1;
+        PageIndex((end.page_up().0 + mask) & !mask)
     }
 
     /// One step of a read (`filemap_get_pages`): collects cached folios from `pos` on, after
@@ -203,8 +222,16 @@ impl<'a> Machine<'a> {
         last: PageIndex,
         until: PageIndex,
     ) -> Batch {
-        let file = &self.files[self.opens[open].file];
-        let mut batch = file.cache.walk(index, until, BATCH_FOLIOS_MAX);
+        let state = &mut self.opens[open];
+        let cache = &self.files[state.file].cache;
+        let clean = state.clean;
+        if clean.from <= index && until <= clean.to && clean.removals == cache.removals() {
+            return Batch::Ready { end: clean.to, folios: 1 };
+        }
+        let mut batch = cache.walk(index, until, BATCH_FOLIOS_MAX);
+        if batch.folios == 1 && batch.stop == Stop::End {
+            state.clean = CleanRun::new(index, batch.end, cache);
+        }
         if batch.folios == 0 {
             self.sync_ra(open, index, last - index);
             batch = self.file_of(open).cache.walk(index, until, BATCH_FOLIOS_MAX);
@@ -223,6 +250,9 @@ impl<'a> Machine<'a> {
                 }
                 batch.end = folio.index;
                 folios -= 1;
+            } else if folios == 1 && !self.file_of(open).cache.is_marked(folio) {
+                let state = &mut self.opens[open];
+                state.clean = CleanRun::new(index, batch.end, &self.files[state.file].cache);
             }
         }
         Batch::Ready { end: batch.end, folios }
@@ -241,7 +271,7 @@ impl<'a> Machine<'a> {
     /// The program has copied `from..to`.
     #[inline]
     pub fn copied(&mut self, open: usize, from: ByteOffset, to: ByteOffset) {
-        let prev_pos = self.policy.rules().prev_pos;
+        let prev_pos = self.rules.prev_pos;
         let open = &mut self.opens[open];
         self.files[open.file].cache.set_used(from.page(), to.page_up());
         if prev_pos == PrevPos::AsCopied {

@@ -108,6 +108,7 @@ pub struct PageCache {
     blocks: Vec<Option<Box<Block>>>,
     folios: u64,
     pages: u64,
+    removals: u64,
 }
 
 impl PageCache {
@@ -124,6 +125,11 @@ impl PageCache {
     /// Pages in the cache now.
     pub fn live_pages(&self) -> u64 {
         self.pages
+    }
+
+    /// Folios taken out so far. While it stands still, what was seen cached is cached.
+    pub fn removals(&self) -> u64 {
+        self.removals
     }
 
     /// Bytes of memory the cache's own bookkeeping takes now.
@@ -194,26 +200,21 @@ impl PageCache {
     /// `uptodate` says whether its data is there already.
     pub fn insert(&mut self, folio: Folio, mark: bool, uptodate: bool) -> Result<(), Conflict> {
         debug_assert_eq!(folio.index.0 % folio.pages(), 0, "folio not aligned");
+        let from = folio.index.0 % LEAF_PAGES;
         if folio.pages() >= LEAF_PAGES {
             self.insert_big(folio)?;
-        } else {
-            let from = folio.index.0 % LEAF_PAGES;
+        }
+        let leaf = self.leaf_mut(folio.index.0 / LEAF_PAGES);
+        if folio.pages() < LEAF_PAGES {
             let range = bits(from, from + folio.pages());
-            let leaf = self.leaf_mut(folio.index.0 / LEAF_PAGES);
             if leaf.present & range != 0 {
                 return Err(Conflict);
             }
             leaf.present |= range;
         }
-        let bit = 1 << (folio.index.0 % LEAF_PAGES);
-        let leaf = self.leaf_mut(folio.index.0 / LEAF_PAGES);
-        leaf.head |= bit;
-        if mark {
-            leaf.mark |= bit;
-        }
-        if !uptodate {
-            leaf.pending |= bit;
-        }
+        leaf.head |= 1 << from;
+        leaf.mark |= u64::from(mark) << from;
+        leaf.pending |= u64::from(!uptodate) << from;
         self.folios += 1;
         self.pages += folio.pages();
         Ok(())
@@ -256,6 +257,7 @@ impl PageCache {
             page = to;
         }
         self.folios -= 1;
+        self.removals += 1;
         self.pages -= folio.pages();
         self.free_block_of(first / LEAF_PAGES);
         folio.pages() - used

@@ -182,7 +182,8 @@ impl Readahead<'_> {
 
     /// Writes down the window that is about to be filled with folios up to `order`, and why.
     pub fn note_window(&mut self, order: u32) {
-        self.log.decision(Decision::Window {
+        self.log.windows += 1;
+        self.log.decision(|| Decision::Window {
             index: self.index,
             ra: *self.ra,
             order,
@@ -323,7 +324,7 @@ impl Order0Fill {
     fn begin(rac: &mut Readahead<'_>, nr_to_read: u64, lookahead_size: u64) -> Self {
         let step = rac.limits.order_min.pages();
         let (index, rule) = (rac.index, rac.rule);
-        rac.log.decision(Decision::Order0 { index, nr_to_read, lookahead_size, rule });
+        rac.log.decision(|| Decision::Order0 { index, nr_to_read, lookahead_size, rule });
         let mark = (lookahead_size <= nr_to_read)
             .then(|| (rac.index + nr_to_read - lookahead_size).next_multiple_of(step));
         let first = rac.align(rac.index);

@@ -55,7 +55,7 @@ impl Policy for SkipOverlapped {
         let (index, end) = (rac.index, rac.index + nr_to_read);
         if rac.ra.start <= index && end <= rac.ra.start + rac.ra.size {
             rac.log.cache_lock.forced_skipped += 1;
-            rac.log.decision(Decision::Skipped { index, nr_to_read });
+            rac.log.decision(|| Decision::Skipped { index, nr_to_read });
             return None;
         }
         rac.ra.start = index;
