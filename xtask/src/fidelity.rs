@@ -1,14 +1,14 @@
 //! The table of `traces/corpus/README.md`: every capture below a folder, held against the kernel
 //! that made it.
 //!
-//! Beside a capture without a sidecar, `NAME.meta.txt` (`key: value` lines) and the folder's
-//! `env.txt` (queue limits) give the settings, and `NAME.ops.txt` the accesses of a kernel that
-//! records none.
+//! Beside a capture without a sidecar, `NAME.meta.txt` (`key: value` lines) and the machine's
+//! `env.txt` (queue limits) give the settings. `NAME.ops.txt` gives the accesses where the kernel
+//! recorded none, or where the program gave advice, which only 6.18 and later let see.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use analysis::load::{LoadError, LoadOptions, load};
+use analysis::load::{LoadError, LoadOptions, Loaded, load};
 use analysis::recover::recover;
 use analysis::verify::{CaptureVerify, verify};
 use anyhow::Context;
@@ -92,12 +92,9 @@ fn stem(capture: &Path) -> String {
 fn check(capture: &Path) -> anyhow::Result<CaptureVerify> {
     let mut options = LoadOptions { set: settings(capture), ..LoadOptions::default() };
     let mut loaded = load(capture, &options);
-    let untold = matches!(
-        loaded,
-        Err(LoadError::Stream(StreamError::NoAccesses { .. } | StreamError::OnlyInferred { .. }))
-    );
-    if untold {
-        options.accesses = Some(capture.with_file_name(format!("{}.ops.txt", stem(capture))));
+    let list = capture.with_file_name(format!("{}.ops.txt", stem(capture)));
+    if list.exists() && is_untold(&loaded, &list) {
+        options.accesses = Some(list);
         loaded = load(capture, &options);
     }
     let mut source = loaded?.source;
@@ -108,17 +105,41 @@ fn check(capture: &Path) -> anyhow::Result<CaptureVerify> {
     Ok(verify(&source, &*policy)?)
 }
 
+/// Whether the capture does not show what the program's own list says.
+fn is_untold(loaded: &Result<Loaded, LoadError>, list: &Path) -> bool {
+    match loaded {
+        Err(LoadError::Stream(error)) => {
+            matches!(error, StreamError::NoAccesses { .. } | StreamError::OnlyInferred { .. })
+        }
+        Err(_) => false,
+        Ok(loaded) => {
+            let advises =
+                |text: String| text.contains("fadvise_seq") || text.contains("fadvise_rand");
+            loaded.source.kernel_min < (6, 18) && std::fs::read_to_string(list).is_ok_and(advises)
+        }
+    }
+}
+
 /// Settings that notes beside the capture give, as `--set` values.
 fn settings(capture: &Path) -> Vec<(String, String)> {
     let mut notes = BTreeMap::new();
-    let folder = capture.with_file_name("env.txt");
-    for path in [folder, capture.with_file_name(format!("{}.meta.txt", stem(capture)))] {
+    let folder = capture.parent().unwrap_or(Path::new("."));
+    let own = folder.join("env.txt");
+    // A second set of captures of the same machine shares its notes.
+    let of_machine = folder.to_string_lossy().trim_end_matches("-smp2").to_owned() + "/env.txt";
+    let env = if own.exists() { own } else { PathBuf::from(of_machine) };
+    for path in [env, capture.with_file_name(format!("{}.meta.txt", stem(capture)))] {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for line in text.lines() {
             if let Some((key, value)) = line.split_once(": ") {
                 notes.insert(key.to_owned(), value.trim().to_owned());
             }
         }
+    }
+    // `linux-6.12-smp2` was recorded on a 6.12.
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(version) = name.strip_prefix("linux-").and_then(|rest| rest.split('-').next()) {
+        notes.entry("kernel".to_owned()).or_insert_with(|| version.to_owned());
     }
     let wanted = ["kernel", "read_ahead_kb", "max_sectors_kb", "max_segments", "max_segment_size"];
     let known = wanted.iter().filter_map(|key| Some(((*key).to_owned(), notes.remove(*key)?)));
