@@ -1,5 +1,6 @@
 //! Metrics and comparisons over replays.
 
+pub mod calibrate;
 pub mod compare;
 pub mod explain;
 pub mod gate;
@@ -10,4 +11,5 @@ pub mod recover;
 pub mod replay;
 pub mod result;
 pub mod stats;
+pub mod timing;
 pub mod verify;

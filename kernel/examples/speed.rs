@@ -43,14 +43,30 @@ fn measure(spec: &str) -> kernel::Result<()> {
     let built = Built::new(&Tree::parse(spec)?, &Options::default())?;
     let how = if built.is_from_cache() { "found" } else { "built" };
     println!("{} {how} in {:.2} s", built.describe(), started.elapsed().as_secs_f64());
-    println!("{:20} {:>16} {:>16}", "accesses/s", "in process", "worker");
     let here = Session::start(&built, &Isolation::InProcess)?;
+    let started = Instant::now();
     let worker = Session::start(&built, &Isolation::Worker(Limits::default()))?;
+    println!("worker started in {:.2} ms", started.elapsed().as_secs_f64() * 1e3);
+    println!("small files/s: {:.0} in process, {:.0} worker", files(&here)?, files(&worker)?);
+    println!("{:20} {:>16} {:>16}", "accesses/s", "in process", "worker");
     for workload in &WORKLOADS {
         let rates = [best(&here, workload)?, best(&worker, workload)?];
         println!("{:20} {:>16.0} {:>16.0}", workload.name, rates[0], rates[1]);
     }
     Ok(())
+}
+
+/// Instances of a small file per second, each opened and read once.
+fn files(session: &Session) -> kernel::Result<f64> {
+    const FILES: u32 = 20_000;
+    let started = Instant::now();
+    for _ in 0..FILES {
+        let settings = InstanceSettings { i_size: 20_000, ..InstanceSettings::default() };
+        let mut instance = session.instance(settings)?;
+        let file = instance.open()?;
+        instance.replay(&[Access::read(file, ByteOffset(0), 20_000)])?;
+    }
+    Ok(f64::from(FILES) / started.elapsed().as_secs_f64())
 }
 
 fn best(session: &Session, workload: &Workload) -> kernel::Result<f64> {

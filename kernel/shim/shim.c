@@ -13,7 +13,8 @@ ssize_t ksys_readahead(int fd, loff_t offset, size_t count);
 #define FIRST_FOLIOS 16
 #define FIRST_NODES 2
 #define FIRST_DECISIONS 64
-#define MOST_PER_BLOCK 512
+/* Below what the C library would give its own mapping, and take back, each time. */
+#define MOST_BLOCK_BYTES (64 << 10)
 
 struct pool { void *free, *blocks; unsigned int last_count; };
 struct slot { struct slot *next; };
@@ -99,7 +100,8 @@ static void *pool_take(struct pool *pool, size_t size, unsigned int first_count)
 	struct slot *slot = pool->free;
 
 	if (unlikely(!slot)) {
-		unsigned int count = pool->last_count ? min(2 * pool->last_count, MOST_PER_BLOCK) : first_count;
+		unsigned int most = MOST_BLOCK_BYTES / size;
+		unsigned int count = pool->last_count ? min(2 * pool->last_count, most) : first_count;
 		char *block = must(__builtin_malloc(size * count + sizeof(struct slot)));
 
 		pool->last_count = count;

@@ -1,6 +1,6 @@
 //! The session's end of a worker: asking, waiting with a limit, and finding out how it died.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,11 +9,12 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::abi::{Access, RawCrash, RawDecision, RawSettings};
+use crate::abi::{Access, RawCrash, RawDecision, RawSettings, RawStop};
 use crate::built::Built;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Fault, Result, harmless};
 use crate::inspect;
 use crate::protocol::{Answer, Op, Request};
 use crate::session::Limits;
@@ -103,16 +104,16 @@ impl Worker {
         }
         let n = self.shared.put_accesses(accesses);
         let answer = self.ask_at(Op::Replay, instance, n as u32, None, before)?;
+        // The tree's code may speak for the worker: nothing it says is followed without end.
+        let most = decisions.len() + self.limits.memory_bytes as usize / size_of::<RawDecision>();
         let mut part = answer;
-        loop {
-            self.shared.take_decisions(part.decisions as usize, decisions);
-            if part.left == 0 {
-                break;
-            }
+        self.shared.take_decisions(part.decisions as usize, decisions);
+        while part.left > 0 && part.decisions > 0 && decisions.len() < most {
             part = self.ask_at(Op::More, instance, 0, None, before)?;
+            self.shared.take_decisions(part.decisions as usize, decisions);
         }
-        // The worker's numbers are the tree's word: an answer out of range would be followed.
-        if answer.value > n as u64 || (answer.value == 0 && answer.stop.kind == 0) {
+        let is_stuck = answer.value == 0 && answer.stop.kind == RawStop::RUNNING.kind;
+        if answer.value > n as u64 || is_stuck || part.left > 0 {
             return Err(self.vanished(before, "its answer makes no sense"));
         }
         Ok(answer)
@@ -130,7 +131,9 @@ impl Worker {
             return Err(Error::Poisoned { what: "session" });
         }
         let request = Request { op, instance, count, settings };
-        if self.control.write_all(&request.to_bytes()).is_err() {
+        // A program may have made SIGPIPE deadly again; a dead worker must not use that.
+        let sent = rustix::net::send(&self.control, &request.to_bytes(), SendFlags::NOSIGNAL);
+        if sent != Ok(Request::BYTES) {
             return Err(self.died(before));
         }
         let mut bytes = [0; Answer::BYTES];
@@ -208,15 +211,14 @@ impl Worker {
         if let Some(stderr) = self.child.stderr.take() {
             _ = stderr.take(NOTES_BYTES.into()).read_to_string(&mut said);
         }
-        match self.child.try_wait() {
+        let how = match self.child.try_wait() {
             Ok(Some(status)) => match status.signal() {
                 Some(signal) => format!("signal {signal} {said}"),
                 None => format!("{status} {said}"),
             },
             _ => said,
-        }
-        .trim()
-        .to_owned()
+        };
+        harmless(how.trim())
     }
 
     fn fault(&self, before: u64, fault: Fault, crash: Option<&RawCrash>) -> Error {

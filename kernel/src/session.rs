@@ -146,7 +146,12 @@ impl Inner {
                 };
                 Err(self.fault(access, Fault::OutOfMemory { limit_bytes }, None))
             }
-            _ => Ok(()),
+            kind if kind == RawStop::RUNNING.kind => Ok(()),
+            _ => Err(self.fault(
+                access,
+                Fault::Vanished("it stopped for no reason".to_owned()),
+                None,
+            )),
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Err
         });
     }
     "blktrace".clone_into(&mut assembler.capture.header.format);
+    assembler.capture.header.cpus = runs.values().map(|cpus| cpus.len() as u32).max();
     for (name, cpus) in &runs {
         count_missing(name, cpus, assembler);
     }

@@ -66,7 +66,8 @@ pub fn read(reader: impl Read, name: &str) -> Result<Capture, Error> {
     Ok(collector.finish(capture))
 }
 
-/// Reads a capture and hands its events to `sink` in the order of the file, a batch at a time.
+/// Reads a capture and hands its events to `sink` in the order of the file, a batch at a time. Where
+/// a format keeps each CPU's events apart, they are merged by time.
 ///
 /// The capture returned holds everything but the events.
 pub fn stream(reader: impl Read, name: &str, sink: &mut dyn Sink) -> Result<Capture, Error> {

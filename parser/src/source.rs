@@ -44,20 +44,33 @@ impl Source {
 
     /// The bytes from `offset` on: `wanted`, or fewer at the end.
     pub(crate) fn read(&self, offset: u64, wanted: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        self.read_into(&mut bytes, offset, wanted)?;
+        Ok(bytes)
+    }
+
+    /// Puts the bytes from `offset` on into `bytes`: `wanted`, or fewer at the end.
+    pub(crate) fn read_into(
+        &self,
+        bytes: &mut Vec<u8>,
+        offset: u64,
+        wanted: u64,
+    ) -> Result<(), Error> {
         let wanted = self.len().saturating_sub(offset).min(wanted) as usize;
         match &self.store {
-            Store::Memory(bytes) => {
-                let start = bytes.len().min(offset as usize);
-                Ok(bytes[start..start + wanted].to_vec())
+            Store::Memory(all) => {
+                let start = all.len().min(offset as usize);
+                bytes.clear();
+                bytes.extend_from_slice(&all[start..start + wanted]);
             }
             Store::File { file, .. } => {
-                let mut bytes = vec![0; wanted];
-                let filled = read_at(file, &mut bytes, offset);
+                bytes.resize(wanted, 0);
+                let filled = read_at(file, bytes, offset);
                 let fail = |source| Error::Io { name: self.name.clone(), source };
                 bytes.truncate(filled.map_err(fail)?);
-                Ok(bytes)
             }
         }
+        Ok(())
     }
 }
 

@@ -13,9 +13,13 @@ use super::raw::bio_split;
 use crate::text::scan::{Scan, dec_u32, dec_u64, device};
 
 /// The letters of an `rwbs` field: one operation (R, W, D, F, N; F also in front of another), then
-/// flags. Some vendors add letters of their own, and some leave the field empty.
+/// flags. Some vendors add letters of their own, and some leave the field empty. Operations on zones
+/// are a Z and a letter or two that means something else than elsewhere; ZA, an append, is a write.
 pub(crate) fn rwbs(letters: &[u8]) -> Rwbs {
     let has = |letter| letters.contains(&letter);
+    if has(b'Z') {
+        return Rwbs { write: letters.starts_with(b"ZA"), ..Rwbs::default() };
+    }
     Rwbs { read: has(b'R'), write: has(b'W'), ahead: has(b'A'), meta: has(b'M') }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rayon::iter::ParallelIterator;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 use traces::event::Event;
 use traces::units::Time;
@@ -20,8 +20,12 @@ pub(crate) trait Pages {
     /// Bytes in a page.
     fn page_bytes(&self) -> usize;
 
-    /// Some more whole pages, or the rest; empty at the end.
-    fn next_group(&mut self, assembler: &mut Assembler<'_>) -> Result<Vec<u8>, Error>;
+    /// Puts some more whole pages, or the rest, into `group`; nothing at the end.
+    fn next_group(
+        &mut self,
+        group: &mut Vec<u8>,
+        assembler: &mut Assembler<'_>,
+    ) -> Result<(), Error>;
 
     /// Where page `index` of the group returned last stands, for messages.
     fn place(&self, index: usize) -> String;
@@ -30,11 +34,18 @@ pub(crate) trait Pages {
 /// One CPU's events read ahead.
 struct Lane<P> {
     pages: P,
+    group: Vec<u8>,
+    /// What the pages of the group say.
+    read: Vec<PageEvents>,
     events: Vec<Event>,
     next: usize,
 }
 
 impl<P: Pages> Lane<P> {
+    fn new(pages: P) -> Self {
+        Self { pages, group: Vec::new(), read: Vec::new(), events: Vec::new(), next: 0 }
+    }
+
     /// Its place in the order of all lanes, if it has events left.
     fn key(&self, index: usize) -> Option<Reverse<(Time, usize)>> {
         self.events.get(self.next).map(|event| Reverse((event.time, index)))
@@ -43,18 +54,20 @@ impl<P: Pages> Lane<P> {
     /// Reads groups until there is an event or nothing is left.
     fn refill(&mut self, decoder: &Decoder, assembler: &mut Assembler<'_>) -> Result<(), Error> {
         while self.next == self.events.len() {
-            let group = self.pages.next_group(assembler)?;
-            if group.is_empty() {
+            self.pages.next_group(&mut self.group, assembler)?;
+            if self.group.is_empty() {
                 break;
             }
             self.events.clear();
             self.next = 0;
             let cpu = self.pages.cpu();
-            let pages = group.par_chunks(self.pages.page_bytes().max(1));
-            let read: Vec<PageEvents> = pages.map(|page| decoder.page(page, cpu)).collect();
-            for (index, page) in read.into_iter().enumerate() {
+            let pages = self.group.par_chunks(self.pages.page_bytes().max(1));
+            self.read.resize_with(pages.len(), PageEvents::default);
+            let read = self.read.par_iter_mut();
+            pages.zip(read).for_each(|(page, out)| decoder.page(page, cpu, out));
+            for (index, page) in self.read.iter_mut().enumerate() {
                 let place = || self.pages.place(index);
-                self.events.extend(page.settle(decoder, assembler, &place));
+                page.settle(decoder, &mut self.events, assembler, &place);
             }
         }
         Ok(())
@@ -69,7 +82,7 @@ pub(crate) fn merge<P: Pages>(
 ) -> Result<(), Error> {
     let mut lanes = Vec::with_capacity(cpus.len());
     for pages in cpus {
-        let mut lane = Lane { pages, events: Vec::new(), next: 0 };
+        let mut lane = Lane::new(pages);
         lane.refill(decoder, assembler)?;
         lanes.push(lane);
     }

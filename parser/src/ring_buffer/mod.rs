@@ -116,19 +116,17 @@ impl Decoder {
         }
     }
 
-    /// Reads all records of a page.
-    fn page(&self, page: &[u8], cpu: u32) -> PageEvents {
-        let mut out = PageEvents::default();
+    /// Reads all records of a page into `out`, which is empty.
+    fn page(&self, page: &[u8], cpu: u32, out: &mut PageEvents) {
         let Some(mut page) = self.layout.open(page) else {
             out.is_cut = !page.is_empty();
-            return out;
+            return;
         };
         out.lost = page.lost;
         while let Some((time, record)) = page.next_record() {
-            self.record(self.clock.apply(time), cpu, record, &mut out);
+            self.record(self.clock.apply(time), cpu, record, out);
         }
         out.is_cut = page.is_cut;
-        out
     }
 
     fn record(&self, time: Time, cpu: u32, bytes: &[u8], out: &mut PageEvents) {
@@ -206,35 +204,38 @@ struct PageEvents {
 }
 
 impl PageEvents {
-    /// Counts everything but the events, and returns those. `place` says which page this is.
+    /// Counts everything but the events, and moves those to `events`. `place` says which page this
+    /// is. Nothing remains but the memory.
     fn settle(
-        self,
+        &mut self,
         decoder: &Decoder,
+        events: &mut Vec<Event>,
         assembler: &mut Assembler<'_>,
         place: &dyn Fn() -> String,
-    ) -> Vec<Event> {
-        for (id, count) in self.unused.0 {
+    ) {
+        events.append(&mut self.events);
+        for (id, count) in self.unused.0.drain(..) {
             assembler.unused(decoder.event_name(id), count);
         }
         let losses = &mut assembler.capture.losses;
-        for (id, count) in self.bad.0 {
+        for (id, count) in self.bad.0.drain(..) {
             losses.add(LossKind::BadFields, count, || {
                 let name = String::from_utf8_lossy(decoder.event_name(id));
                 format!("{}: {name}", place())
             });
         }
-        for (id, count) in self.unknown.0 {
+        for (id, count) in self.unknown.0.drain(..) {
             losses.add(LossKind::Unparsed, count, || {
                 format!("{}: event {id} has no format", place())
             });
         }
-        if self.lost > 0 {
-            losses.add(LossKind::LostEvents, self.lost, || format!("{}: before it", place()));
+        let lost = std::mem::take(&mut self.lost);
+        if lost > 0 {
+            losses.add(LossKind::LostEvents, lost, || format!("{}: before it", place()));
         }
-        if self.is_cut {
-            losses
-                .add(LossKind::Truncated, 1, || format!("{}: the page ends in a record", place()));
+        if std::mem::take(&mut self.is_cut) {
+            let first = || format!("{}: the page ends in a record", place());
+            losses.add(LossKind::Truncated, 1, first);
         }
-        self.events
     }
 }

@@ -81,12 +81,13 @@ fn parse_block<'a>(dialect: &dyn Dialect, block: &'a Block, part: &mut Part<'a>)
         start = end + 1;
     }
     let rest = &bytes[start..];
-    if !rest.is_empty() {
-        part.begin_line();
-        match block.end {
-            BlockEnd::Newline | BlockEnd::LongLine => part.unparsed(rest),
-            BlockEnd::Input => last_line(dialect, rest, part),
+    match block.end {
+        BlockEnd::Input if !rest.is_empty() => {
+            part.begin_line();
+            last_line(dialect, rest, part);
         }
+        BlockEnd::LongLine => part.unparsed_piece(rest),
+        BlockEnd::Input | BlockEnd::Newline => {}
     }
 }
 

@@ -110,6 +110,13 @@ impl<'a> Part<'a> {
         self.loss(LossKind::Unparsed, 1, line);
     }
 
+    /// Counts a piece of a line that is too long; the rest of it follows in the next block.
+    pub(crate) fn unparsed_piece(&mut self, piece: &'a [u8]) {
+        self.begin_line();
+        self.unparsed(piece);
+        self.lines -= 1;
+    }
+
     /// Counts a loss that the current line tells of.
     pub(crate) fn loss(&mut self, kind: LossKind, count: u64, text: &'a [u8]) {
         match self.losses.iter_mut().find(|loss| loss.kind == kind) {

@@ -28,6 +28,9 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// Most CPUs a file may name.
 const CPUS_MAX: u32 = 8192;
 
+/// Sizes a page of a buffer can have.
+const BUFFER_PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=16 << 20;
+
 /// Options of both versions.
 const OPTION_CPUSTAT: u16 = 2;
 const OPTION_BUFFER: u16 = 3;
@@ -93,6 +96,7 @@ pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Resu
     );
     let all: Vec<(CpuData, u32)> = meta.data().collect();
     check_overlap(&all, &source)?;
+    check_page_bytes(&all, &source)?;
     let pages = |&(data, page_bytes): &(CpuData, u32)| {
         CpuPages::new(&source, meta.compression, data, page_bytes, endian, all.len())
     };
@@ -112,6 +116,19 @@ fn check_overlap(all: &[(CpuData, u32)], source: &Source) -> Result<(), Error> {
             offset: pair[1].0,
             expected: "each CPU's data in a place of its own".to_owned(),
             found: format!("that {} bytes from byte {} reach into it", pair[0].1, pair[0].0),
+        }),
+    }
+}
+
+/// Fails where a page of a buffer has a size that no kernel allows.
+fn check_page_bytes(all: &[(CpuData, u32)], source: &Source) -> Result<(), Error> {
+    match all.iter().find(|(_, bytes)| !BUFFER_PAGE_BYTES.contains(bytes)) {
+        None => Ok(()),
+        Some((data, bytes)) => Err(Error::Malformed {
+            name: source.name.clone(),
+            offset: data.offset,
+            expected: "data in pages of 64 bytes to 16 MiB".to_owned(),
+            found: format!("pages of {bytes} bytes"),
         }),
     }
 }

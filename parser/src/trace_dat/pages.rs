@@ -58,32 +58,36 @@ impl<'s> CpuPages<'s> {
         self.data.offset.saturating_add(self.data.bytes)
     }
 
-    fn plain_group(&mut self, assembler: &mut Assembler<'_>) -> Result<Vec<u8>, Error> {
+    fn plain_group(
+        &mut self,
+        group: &mut Vec<u8>,
+        assembler: &mut Assembler<'_>,
+    ) -> Result<(), Error> {
         let page_bytes = self.page_bytes.max(1) as u64;
         let whole_pages = self.group_bytes.div_ceil(page_bytes) * page_bytes;
         let wanted = self.end().saturating_sub(self.at).min(whole_pages);
-        let group = self.source.read(self.at, wanted)?;
+        self.source.read_into(group, self.at, wanted)?;
         self.at += wanted;
         if (group.len() as u64) < wanted {
             self.truncated("the data ends with the file", assembler);
             self.at = self.end();
         }
-        Ok(group)
+        Ok(())
     }
 
-    fn packed_group(&mut self) -> Result<Vec<u8>, Error> {
+    fn packed_group(&mut self, group: &mut Vec<u8>) -> Result<(), Error> {
         let mut cursor = Cursor::new(self.source, self.at, self.endian);
         let chunks = match self.chunks {
             Some(chunks) => chunks,
             None => cursor.u32("the number of chunks")?,
         };
         self.chunks = Some(chunks.saturating_sub(1));
-        let group = match chunks {
-            0 => Vec::new(),
-            _ => self.compression.chunk(&mut cursor)?,
-        };
+        group.clear();
+        if chunks > 0 {
+            *group = self.compression.chunk(&mut cursor)?;
+        }
         self.at = cursor.at;
-        Ok(group)
+        Ok(())
     }
 
     fn truncated(&self, what: &str, assembler: &mut Assembler<'_>) {
@@ -102,20 +106,26 @@ impl Pages for CpuPages<'_> {
         self.page_bytes
     }
 
-    fn next_group(&mut self, assembler: &mut Assembler<'_>) -> Result<Vec<u8>, Error> {
+    fn next_group(
+        &mut self,
+        group: &mut Vec<u8>,
+        assembler: &mut Assembler<'_>,
+    ) -> Result<(), Error> {
         self.group_at = self.at;
         if self.data.bytes == 0 || self.at >= self.end() {
-            return Ok(Vec::new());
+            group.clear();
+            return Ok(());
         }
         if self.compression == Compression::None {
-            return self.plain_group(assembler);
+            return self.plain_group(group, assembler);
         }
-        match self.packed_group() {
+        match self.packed_group(group) {
             // The rest of this CPU is lost, the other CPUs are not.
             Err(error @ Error::Malformed { .. }) => {
                 self.truncated(&error.to_string(), assembler);
                 self.at = self.end();
-                Ok(Vec::new())
+                group.clear();
+                Ok(())
             }
             other => other,
         }

@@ -289,7 +289,7 @@ fn trap_block_requests_with_and_without_ioprio() {
 }
 
 #[test]
-fn trap_empty_and_vendor_rwbs() {
+fn trap_empty_vendor_and_zone_rwbs() {
     let rwbs_of = |fields: &str| match kind(&format!("block_bio_queue: {fields}")) {
         EventKind::BioQueue { rwbs, .. } => rwbs,
         other => panic!("{fields}: {other:?}"),
@@ -297,6 +297,8 @@ fn trap_empty_and_vendor_rwbs() {
     assert_eq!(rwbs_of("12,48  332410072 + 8 [x]"), Rwbs::default());
     let write = Rwbs { write: true, ..Rwbs::default() };
     assert_eq!(rwbs_of("12,48 WFCHS 332410072 + 8 [x]"), write);
+    assert_eq!(rwbs_of("12,48 ZA 332410072 + 8 [x]"), write);
+    assert_eq!(rwbs_of("12,48 ZRA 332410072 + 8 [x]"), Rwbs::default());
 }
 
 #[test]

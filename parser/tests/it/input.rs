@@ -119,8 +119,11 @@ fn compressed_frame_damaged_from_the_start() {
 #[test]
 fn line_of_a_megabyte() {
     let event = "  a-1 [000] ..... 1.000000: mm_filemap_fault: dev=8:1 ino=83 ofs=8192\n";
-    let text = format!("{event}{}\n{event}", "x".repeat(1 << 20));
+    let long = "x".repeat(1 << 20);
+    let cut = event.trim_end();
+    let text = format!("{event}{long}\n{event}{cut}");
     let capture = parser::read(text.as_bytes(), "run.txt").expect("parses");
     assert_eq!(capture.events.len(), 2);
-    assert!(capture.losses.0.contains_key(&LossKind::Unparsed));
+    assert!(capture.losses.0[&LossKind::Unparsed].first.starts_with("line 2: xxx"));
+    assert!(capture.losses.0[&LossKind::Truncated].first.starts_with("line 4: "));
 }

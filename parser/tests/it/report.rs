@@ -35,6 +35,17 @@ fn nanosecond_switch() {
     assert_eq!(render_events(&round_to_microseconds(precise)), plain);
 }
 
+/// The file itself has the same events as what trace-cmd prints of it.
+#[test]
+fn trace_dat_of_both_versions() {
+    let report = render_events(&read_fixture("linux-7.3.report.nanoseconds.txt"));
+    for name in ["linux-7.3.v6.trace.dat", "linux-7.3.v7.trace.dat"] {
+        let capture = read_fixture(name);
+        assert!(capture.losses.0.is_empty(), "{name}: {}", capture.losses);
+        assert_eq!(render_events(&capture), report, "{name}");
+    }
+}
+
 #[test]
 fn head_of_old_reports() {
     let event = "\t   less-12 [006]  7115.449594: block_unplug:          [less] 1\n";

@@ -1,9 +1,10 @@
 //! A device fitted to recorded issue-to-complete times.
 //!
 //! `parallel` servers each take `fixed_ns` for a request, `discontiguous_ns`
-//! more for one that does not begin where the request before it ended, and
-//! `byte_ps` for every byte; the bytes then cross a shared link, if there is
-//! one. A request or a depth that the captures did not show is counted as
+//! more for one that does not begin where the request before it ended,
+//! `idle_ns` more for one that finds the device idle (what has to wake up
+//! first), and `byte_ps` for every byte; the bytes then cross a shared link, if
+//! there is one. A request or a depth that the captures did not show is counted as
 //! extrapolated, so that a report can say so.
 
 use serde::{Deserialize, Serialize};
@@ -16,13 +17,16 @@ use super::variation::Variation;
 use crate::block::Request;
 
 /// Parameters of a fitted device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CalibratedParameters {
     /// Time of a request whatever its size.
     pub fixed_ns: u64,
     /// Added when it does not continue the request before it.
     pub discontiguous_ns: u64,
+    /// Added when the device has nothing else to do.
+    #[serde(default)]
+    pub idle_ns: u64,
     /// Added per byte, in picoseconds.
     pub byte_ps: u64,
     /// Requests served side by side.
@@ -30,8 +34,37 @@ pub struct CalibratedParameters {
     /// Bandwidth of the link behind the servers; left out, data does not queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bytes_per_s: Option<NonZeroU64>,
+    /// Where the time is not a straight line over the size: what the line is multiplied by, by
+    /// size, interpolated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<CurvePoint>,
     /// What the fit rests on.
     pub seen: SeenRange,
+}
+
+/// A point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurvePoint {
+    /// Size of the request.
+    pub bytes: u64,
+    /// Its time, in thousandths of the line's.
+    pub permille: u64,
+}
+
+/// The factor at `bytes`, in thousandths. `curve` is sorted by size.
+fn permille(curve: &[CurvePoint], bytes: u64) -> u64 {
+    let after = curve.partition_point(|point| point.bytes <= bytes);
+    match (after.checked_sub(1).map(|at| curve[at]), curve.get(after)) {
+        (Some(from), Some(to)) => {
+            let (before, behind) = (u128::from(bytes - from.bytes), u128::from(to.bytes - bytes));
+            let sum = u128::from(from.permille) * behind + u128::from(to.permille) * before;
+            (sum / (before + behind)) as u64
+        }
+        (Some(point), None) => point.permille,
+        (None, Some(point)) => point.permille,
+        (None, None) => 1000,
+    }
 }
 
 /// The requests a fit saw.
@@ -61,19 +94,31 @@ pub(super) struct Calibrated {
     link: Option<Pipe>,
     /// Where the request before ended.
     end: Option<Sector>,
+    /// When the last request completes.
+    busy_until: Time,
     variation: Variation,
 }
 
 impl Calibrated {
     pub(super) fn new(parameters: &CalibratedParameters, variation: Variation) -> Self {
         Self {
-            parameters: *parameters,
+            parameters: CalibratedParameters {
+                curve: sorted(&parameters.curve),
+                ..parameters.clone()
+            },
             servers: Servers::new(parameters.parallel.get()),
             link: parameters.link_bytes_per_s.map(|link| Pipe::new(link.get())),
             end: None,
+            busy_until: Time(0),
             variation,
         }
     }
+}
+
+fn sorted(curve: &[CurvePoint]) -> Vec<CurvePoint> {
+    let mut curve = curve.to_vec();
+    curve.sort_by_key(|point| point.bytes);
+    curve
 }
 
 impl Device for Calibrated {
@@ -82,10 +127,14 @@ impl Device for Calibrated {
         let parameters = &self.parameters;
         let continues = self.end.replace(request.sector + request.sectors) == Some(request.sector);
         let apart_ns = if continues { 0 } else { parameters.discontiguous_ns };
+        let idle_ns = if now >= self.busy_until { parameters.idle_ns } else { 0 };
         let bytes_ns = bytes.saturating_mul(parameters.byte_ps) / 1000;
-        let service_ns = self.variation.draw(parameters.fixed_ns + apart_ns + bytes_ns);
-        let served = self.servers.serve(now, service_ns);
-        self.link.as_mut().map_or(served, |link| link.transfer(served, bytes))
+        let line_ns = parameters.fixed_ns + apart_ns + idle_ns + bytes_ns;
+        let mean_ns = line_ns.saturating_mul(permille(&parameters.curve, bytes)) / 1000;
+        let served = self.servers.serve(now, self.variation.draw(mean_ns));
+        let done = self.link.as_mut().map_or(served, |link| link.transfer(served, bytes));
+        self.busy_until = self.busy_until.max(done);
+        done
     }
 
     fn extrapolates(&self, request: &Request, depth: u64) -> bool {

@@ -3,7 +3,7 @@
 //! Consecutive flash pages of the logical address space lie on different
 //! channels, then on different dies, then on different planes, as the allocation
 //! schemes of SSD simulators place data that was written in order (`CWDP` of
-//! MQSim: Tavakkol and others, "MQSim", FAST 2018, section 4.3). A plane reads
+//! `MQSim`: Tavakkol and others, FAST 2018, section 4.3). A plane reads
 //! one page at a time; pages then cross the channel one at a time, only the
 //! bytes that were asked for.
 

@@ -160,6 +160,7 @@ impl Hdd {
         }
     }
 
+    #[expect(clippy::cast_sign_loss, reason = "no seek is shorter than 0")]
     fn seek_ns(&self, cylinders: u64) -> u64 {
         let HddParameters { seek_track_ns, seek_average_ns, seek_full_ns, .. } = self.parameters;
         let third = (self.parameters.cylinders.get() / 3).max(2) as f64;

@@ -1,4 +1,4 @@
-//! An NVMe drive: commands through queue pairs, flash, one PCIe link.
+//! An NVMe drive: commands through queue pairs, flash, one `PCIe` link.
 //!
 //! A command costs `command_ns` of latency that overlaps with that of others
 //! (doorbell, fetch of the entry, translation, completion entry and interrupt),
@@ -24,7 +24,7 @@ pub struct NvmeParameters {
     pub command_ns: u64,
     /// Shortest time from one command to the next: the reciprocal of the highest IOPS.
     pub command_interval_ns: u64,
-    /// Bandwidth of the PCIe link for data.
+    /// Bandwidth of the `PCIe` link for data.
     pub link_bytes_per_s: NonZeroU64,
     /// What stores the data.
     pub flash: FlashParameters,

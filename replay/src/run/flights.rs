@@ -25,7 +25,7 @@ struct Shared {
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    flights: Vec<Flight>,
+    under_way: Vec<Flight>,
     free: Vec<u32>,
     shared: Vec<Shared>,
     shared_free: Vec<u32>,
@@ -37,11 +37,11 @@ fn end_of(request: &Request) -> PageIndex {
 
 impl Flights {
     pub(super) fn get(&self, id: u32) -> &Flight {
-        &self.flights[id as usize]
+        &self.under_way[id as usize]
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> &mut Flight {
-        &mut self.flights[id as usize]
+        &mut self.under_way[id as usize]
     }
 
     /// Takes on the requests of one submission, whose pages follow each other; appends their ids.
@@ -97,12 +97,12 @@ impl Flights {
     }
 
     fn add(&mut self, flight: Flight) -> u32 {
-        insert(&mut self.flights, &mut self.free, flight)
+        insert(&mut self.under_way, &mut self.free, flight)
     }
 
     /// A request has completed: hands each range of pages that is now uptodate to `uptodate`.
     pub(super) fn end(&mut self, id: u32, mut uptodate: impl FnMut(PageIndex, PageIndex)) {
-        let flight = self.flights[id as usize];
+        let flight = self.under_way[id as usize];
         self.free.push(id);
         for shared in flight.shared.into_iter().flatten() {
             let state = &mut self.shared[shared as usize];
