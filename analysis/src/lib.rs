@@ -12,4 +12,5 @@ pub mod replay;
 pub mod result;
 pub mod stats;
 pub mod timing;
+pub mod tree;
 pub mod verify;

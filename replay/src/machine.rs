@@ -4,6 +4,8 @@
 //! time: the drivers ([`run`](crate::run), [`trace_order`](crate::trace_order))
 //! decide when an access goes on and hand what was submitted to the device.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use traces::access::{Mapping, Source};
 use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex};
 
@@ -11,7 +13,10 @@ use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
 use crate::policy::{Policy, PrevPos, Rules};
-use crate::readahead::{FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
+use crate::readahead::{FileKey, FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
+
+/// Files of all machines so far, which gives each a key of its own.
+static FILES_MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
 const BATCH_FOLIOS_MAX: u32 = 31;
@@ -29,6 +34,7 @@ pub struct FileState {
     pub evicted_unused_pages: u64,
     /// Forced readaheads under way on the file.
     forced_running: u32,
+    key: FileKey,
 }
 
 /// One open file.
@@ -106,9 +112,13 @@ impl<'a> Machine<'a> {
             if policy.rules().large_folios { settings.order_max.value } else { Order(0) };
         let files = source.files.iter().map(|file| {
             let mut cache = PageCache::new();
+            let key = FileKey(FILES_MADE.fetch_add(1, Ordering::Relaxed));
             for &(index, order) in &file.cached {
+                let folio = Folio { index, order };
                 // A page seen cached twice, in folios of two orders, keeps its first folio.
-                let _ = cache.insert(Folio { index, order }, false, true);
+                if cache.insert(folio, false, true).is_ok() {
+                    policy.inserted_by_read(key, folio);
+                }
             }
             let limits = FileLimits {
                 size_bytes: file.size_bytes,
@@ -118,7 +128,7 @@ impl<'a> Machine<'a> {
                 order_max,
             };
             let log = if keep_decisions { Log::with_decisions() } else { Log::default() };
-            FileState { cache, limits, log, evicted_unused_pages: 0, forced_running: 0 }
+            FileState { cache, limits, log, evicted_unused_pages: 0, forced_running: 0, key }
         });
         let opens = source.opens.iter().map(|open| {
             let mut ra = FileRa::new(open.ra_pages.unwrap_or(settings.ra_pages.value));
@@ -153,6 +163,7 @@ impl<'a> Machine<'a> {
 
     /// A readahead request of `open` at `index`.
     pub(crate) fn readahead(&mut self, open: usize, index: PageIndex) -> Readahead<'_> {
+        let number = open as u32;
         let open = &mut self.opens[open];
         let file = &mut self.files[open.file];
         Readahead {
@@ -163,6 +174,8 @@ impl<'a> Machine<'a> {
             log: &mut file.log,
             submitted: &mut self.submitted,
             file: open.file as u32,
+            file_key: file.key,
+            open: number,
             index: index.0,
             rule: Rule::Random,
             cut_pages: 0,
@@ -403,6 +416,7 @@ impl<'a> Machine<'a> {
         let state = &mut self.files[file];
         state.evicted_unused_pages += state.cache.remove(folio);
         state.log.cache_lock.acquisitions += 1;
+        self.policy.evicted(state.key, folio);
         for open in self.opens.iter_mut().filter(|open| open.file == file) {
             open.page_table.unmap(folio);
         }

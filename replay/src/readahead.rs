@@ -81,6 +81,10 @@ impl FileLimits {
     }
 }
 
+/// Names one file of one machine, for policies that keep state of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileKey(pub u64);
+
 /// What called the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
@@ -117,6 +121,8 @@ pub enum Rule {
     ReadAround,
     /// A fault reads whole huge pages (`MADV_HUGEPAGE`).
     HugePage,
+    /// A kernel tree's own code, whose reasons are not known.
+    Tree,
 }
 
 impl Rule {
@@ -133,6 +139,7 @@ impl Rule {
             Self::Forced => "pages asked for explicitly, or readahead off",
             Self::ReadAround => "a fault reads around its page",
             Self::HugePage => "a fault reads whole huge pages",
+            Self::Tree => "the tree's own code",
         }
     }
 }
@@ -153,6 +160,10 @@ pub struct Readahead<'a> {
     pub submitted: &'a mut Submitted,
     /// Index of the file.
     pub file: u32,
+    /// The file, whichever machine it belongs to.
+    pub file_key: FileKey,
+    /// Index of the open file.
+    pub open: u32,
     /// `ractl->_index`: where the next fill begins.
     pub index: u64,
     /// The rule that chose what is read.
@@ -265,7 +276,23 @@ impl Readahead<'_> {
         let folio = Folio { index: PageIndex(self.index), order };
         self.add(self.index, u32::from(order.0), false);
         self.submit_order0(folio.end().0);
+        self.policy.inserted_by_read(self.file_key, folio);
         folio
+    }
+
+    /// Puts a folio into the cache that a policy of its own code has decided on. `false` if a page
+    /// of it is cached already.
+    pub fn follow_folio(&mut self, folio: Folio, mark: bool) -> bool {
+        let added = self.add(folio.index.0, u32::from(folio.order.0), mark);
+        if added {
+            self.submitted.add(folio);
+        }
+        added
+    }
+
+    /// Sends pages to the device that such a policy has submitted.
+    pub fn follow_read(&mut self, start: PageIndex, pages: u64) {
+        self.submitted.submit(self.file, start, pages);
     }
 
     /// `force_page_cache_ra`, all at once.

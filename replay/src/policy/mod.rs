@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::page_cache::Folio;
-use crate::readahead::{ForcedFill, Readahead};
+use crate::readahead::{FileKey, ForcedFill, Readahead};
 use crate::xarray::NoHole;
 
 mod align_async_window;
@@ -53,6 +53,18 @@ pub trait Policy: Send + Sync {
 
     /// The end of a forced readahead that was begun.
     fn end_forced(&self, _rac: &mut Readahead<'_>) {}
+
+    /// The read path has put a folio into the cache without readahead. For policies that keep a
+    /// page cache of their own.
+    fn inserted_by_read(&self, _file: FileKey, _folio: Folio) {}
+
+    /// A folio has left the cache. For policies that keep a page cache of their own.
+    fn evicted(&self, _file: FileKey, _folio: Folio) {}
+
+    /// Why results under this policy cannot be used, if its code failed.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// When `prev_pos` of the open file is written.

@@ -1,0 +1,297 @@
+//! A kernel tree's own readahead as a policy: `tree:PATH[@REV][,patch=FILE]`.
+//!
+//! The tree's code keeps a page cache of its own, in its worker. [`TreePolicy`]
+//! asks it at every trigger and follows what it decides; the read path around
+//! it is the built-in one of the kernel line the tree belongs to. Whatever else
+//! changes the cache (evictions, folios that a read inserts without readahead)
+//! is told to the tree's code before the next trigger.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernel::{
+    Access, Advice, Built, Decided, Instance, InstanceSettings, Isolation, OpenId, Options, Session,
+    Tree,
+};
+use replay::page_cache::Folio;
+use replay::policy::{self, Policy, PolicyError, Rules};
+use replay::readahead::{FileKey, FileLimits, ForcedFill, Readahead, Rule};
+use traces::units::{ByteOffset, PAGE_SHIFT};
+
+/// What a policy name of a tree begins with.
+pub const PREFIX: &str = "tree:";
+
+/// How trees are built and run.
+#[derive(Clone, Debug, Default)]
+pub struct TreeOptions {
+    /// Run the tree's code in this process rather than in a worker without rights.
+    pub in_process: bool,
+    /// Leave the folder that was compiled.
+    pub keep: bool,
+}
+
+/// A policy that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// It is not a tree and not a built-in policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The tree cannot be read, built or run.
+    #[error("{spec}: {source}")]
+    Kernel {
+        /// The policy as named.
+        spec: String,
+        /// Why.
+        source: Box<kernel::Error>,
+    },
+    /// The part after the tree is not an option.
+    #[error("{spec}: `{part}` is not `patch=FILE`")]
+    BadOption {
+        /// The policy as named.
+        spec: String,
+        /// The part.
+        part: String,
+    },
+    /// No generation is modelled for the tree's version, so its read path is not known.
+    #[error("{spec}: version {version} is not a kernel line this program has the read path of")]
+    UnknownVersion {
+        /// The policy as named.
+        spec: String,
+        /// The version in its Makefile.
+        version: String,
+    },
+}
+
+/// The policy that a name on the command line stands for: built in, or a tree.
+pub fn parse_policy(spec: &str, options: &TreeOptions) -> Result<Arc<dyn Policy>, TreeError> {
+    if spec.starts_with(PREFIX) {
+        Ok(Arc::new(TreePolicy::new(spec, options)?))
+    } else {
+        Ok(policy::parse(spec)?)
+    }
+}
+
+/// Builds the tree behind a policy name, or finds it built.
+pub fn build(spec: &str, options: &TreeOptions) -> Result<Built, TreeError> {
+    let mut parts = spec.strip_prefix(PREFIX).unwrap_or(spec).split(',');
+    let path = parts.next().unwrap_or_default();
+    let isolation = if options.in_process { Isolation::InProcess } else { Isolation::default() };
+    let mut build = Options { keep: options.keep, isolation, ..Options::default() };
+    for part in parts {
+        let Some(patch) = part.strip_prefix("patch=") else {
+            return Err(TreeError::BadOption { spec: spec.to_owned(), part: part.to_owned() });
+        };
+        build.patch = Some(PathBuf::from(patch));
+    }
+    let failed =
+        |source| TreeError::Kernel { spec: spec.to_owned(), source: Box::new(source) };
+    let tree = Tree::parse(path).map_err(failed)?;
+    Built::new(&tree, &build).map_err(failed)
+}
+
+/// See the module documentation.
+pub struct TreePolicy {
+    name: String,
+    rules: Rules,
+    session: Session,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    files: HashMap<FileKey, Mirror>,
+    failure: Option<String>,
+}
+
+/// The tree's side of one file.
+#[derive(Default)]
+struct Mirror {
+    instance: Option<Instance>,
+    opens: HashMap<u32, OpenMirror>,
+    /// What happened to the cache since the last trigger.
+    untold: Vec<Access>,
+}
+
+#[derive(Clone, Copy)]
+struct OpenMirror {
+    id: OpenId,
+    ra_pages: u64,
+    random: bool,
+}
+
+impl TreePolicy {
+    /// Builds a tree and starts its worker.
+    pub fn new(spec: &str, options: &TreeOptions) -> Result<Self, TreeError> {
+        let built = build(spec, options)?;
+        let version = built.version_guess().unwrap_or("unknown").to_owned();
+        let line = policy::for_kernel(&version)
+            .ok_or_else(|| TreeError::UnknownVersion { spec: spec.to_owned(), version })?;
+        let rules = policy::parse(line)?.rules();
+        let isolation =
+            if options.in_process { Isolation::InProcess } else { Isolation::default() };
+        let session = Session::start(&built, &isolation).map_err(|source| TreeError::Kernel {
+            spec: spec.to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(Self { name: spec.to_owned(), rules, session, state: Mutex::default() })
+    }
+
+    /// Asks the tree's code and follows what it decides. When it fails, the pages asked for are
+    /// read all the same, so that the replay comes to an end and the failure can be told.
+    fn ask(&self, rac: &mut Readahead<'_>, pages: u64, access: impl Fn(OpenId) -> Access) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.failure.is_none() {
+            let mirror = state.files.entry(rac.file_key).or_default();
+            match self.decide(mirror, rac, access) {
+                Ok(decided) => {
+                    if follow(rac, &decided) {
+                        return;
+                    }
+                    let what = "its page cache and the replay's have come to differ";
+                    state.failure = Some(format!("{}: {what}", self.name));
+                }
+                Err(error) => state.failure = Some(format!("{}: {error}", self.name)),
+            }
+        }
+        drop(state);
+        rac.fill_order0_in_file(pages.max(1), 0);
+    }
+
+    fn decide(
+        &self,
+        mirror: &mut Mirror,
+        rac: &Readahead<'_>,
+        access: impl Fn(OpenId) -> Access,
+    ) -> kernel::Result<Vec<Decided>> {
+        let instance = match &mut mirror.instance {
+            Some(instance) => instance,
+            None => mirror.instance.insert(self.session.instance(settings(&rac.limits))?),
+        };
+        let open = match mirror.opens.get(&rac.open) {
+            Some(open) => *open,
+            None => {
+                let ra_pages = rac.limits.ra_pages;
+                OpenMirror { id: instance.open()?, ra_pages, random: false }
+            }
+        };
+        let mut batch = std::mem::take(&mut mirror.untold);
+        batch.extend(advice(open, rac));
+        let prev_pos = ByteOffset(rac.ra.prev_pos.cast_unsigned());
+        batch.push(Access::prev_pos(open.id, prev_pos));
+        batch.push(access(open.id));
+        let last = batch.len() - 1;
+        let decisions = instance.replay(&batch)?;
+        let decided = decisions.of(last).map(|decision| decision.what).collect();
+        let (ra_pages, random) = (rac.ra.ra_pages, rac.ra.random);
+        mirror.opens.insert(rac.open, OpenMirror { ra_pages, random, ..open });
+        Ok(decided)
+    }
+
+    fn tell(&self, file: FileKey, access: Access) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.files.entry(file).or_default().untold.push(access);
+    }
+}
+
+fn settings(limits: &FileLimits) -> InstanceSettings {
+    InstanceSettings {
+        i_size: limits.size_bytes,
+        ra_pages: limits.ra_pages as u32,
+        io_pages: limits.io_pages as u32,
+        min_order: limits.order_min,
+        max_order: limits.order_max,
+        ..InstanceSettings::default()
+    }
+}
+
+/// The advice that turns the open's state at the last trigger into its state now.
+fn advice(open: OpenMirror, rac: &Readahead<'_>) -> Option<Access> {
+    let advise = |advice| Some(Access::advise(open.id, advice, ByteOffset(0), 0));
+    if rac.ra.random && !open.random {
+        return advise(Advice::Random);
+    }
+    if rac.ra.ra_pages == open.ra_pages && rac.ra.random == open.random {
+        return None;
+    }
+    let doubled = rac.ra.ra_pages == 2 * rac.limits.ra_pages && rac.ra.ra_pages > 0;
+    advise(if doubled { Advice::Sequential } else { Advice::Normal })
+}
+
+/// Carries out decisions on the replay's side. `false` if they do not fit its page cache.
+fn follow(rac: &mut Readahead<'_>, decided: &[Decided]) -> bool {
+    let mut fits = true;
+    for decided in decided {
+        match *decided {
+            Decided::Folio { index, order, marked } => {
+                fits &= rac.follow_folio(Folio { index, order }, marked);
+            }
+            Decided::DeviceRead { start, pages } => rac.follow_read(start, u64::from(pages)),
+            Decided::Window { start, size, async_size, order } => {
+                rac.ra.start = start.0;
+                rac.ra.size = u64::from(size);
+                rac.ra.async_size = u64::from(async_size);
+                rac.ra.order = order.map_or(0, |order| u32::from(order.0));
+                rac.index = start.0;
+                rac.note_window(rac.ra.order);
+            }
+            _ => {}
+        }
+    }
+    fits
+}
+
+impl Policy for TreePolicy {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
+        let index = traces::units::PageIndex(rac.index);
+        rac.rule = Rule::Tree;
+        self.ask(rac, req_count, |open| Access::sync_ra(open, index, req_count));
+    }
+
+    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
+        if rac.ra.ra_pages == 0 {
+            return;
+        }
+        rac.cache.clear_mark(folio);
+        let index = traces::units::PageIndex(rac.index);
+        rac.rule = Rule::Tree;
+        // A mark may be met without anything being read, so nothing is owed on failure.
+        self.ask(rac, 1, |open| Access::async_ra(open, index, req_count));
+    }
+
+    fn ra_order(&self, rac: &mut Readahead<'_>, _order: u32) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let what = "mapped accesses through a tree's own mmap path are not replayed yet";
+        state.failure.get_or_insert(format!("{}: {what}", self.name));
+        drop(state);
+        rac.fill_order0_in_file(rac.ra.size, 0);
+    }
+
+    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+        let (pos, len) = (ByteOffset(rac.index << PAGE_SHIFT), nr_to_read << PAGE_SHIFT);
+        rac.rule = Rule::Tree;
+        self.ask(rac, nr_to_read, |open| Access::advise(open, Advice::WillNeed, pos, len));
+        None
+    }
+
+    fn inserted_by_read(&self, file: FileKey, folio: Folio) {
+        self.tell(file, Access::cached(folio.index, folio.order));
+    }
+
+    fn evicted(&self, file: FileKey, folio: Folio) {
+        self.tell(file, Access::evict(folio.index));
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
+    }
+}
