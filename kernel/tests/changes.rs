@@ -243,7 +243,7 @@ fn all_the_memory() {
     assert!(
         matches!(
             &error,
-            Error::Fault { fault: Fault::OutOfMemory { limit_bytes: 0x1000_0000 }, .. }
+            Error::Fault { fault: Fault::OutOfMemory { limit_bytes: Some(0x1000_0000) }, .. }
         ),
         "{error}"
     );
