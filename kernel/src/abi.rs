@@ -330,7 +330,7 @@ impl RawDecision {
     }
 
     pub(crate) fn shift_access(&mut self, by: u32) {
-        self.access += by;
+        self.access = self.access.saturating_add(by);
     }
 
     /// Nothing for a kind that does not exist: a worker's memory is in the hands of the tree's code.

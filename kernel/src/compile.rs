@@ -19,9 +19,10 @@ pub(crate) struct Compiler {
     pub(crate) version: String,
 }
 
-/// Code generation: line tables and frame pointers so that a crash has a place in the tree.
-const CODE: [&str; 11] = [
+/// The kernel's dialect, and line tables and frame pointers so that a crash has a place in the tree.
+const CODE: [&str; 12] = [
     "-std=gnu11",
+    "-fms-extensions",
     "-O2",
     "-g",
     "-fPIC",

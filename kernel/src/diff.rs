@@ -89,3 +89,41 @@ pub(crate) fn hunk_size(line: &str) -> Option<(u64, u64)> {
     };
     Some((size(before)?, size(after)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let shown = |s: &Section| format!("{}: {} lines", s.path, s.text.lines().count());
+        sections(text).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn what_looks_like_a_heading_inside_a_hunk_is_not_one() {
+        let text =
+            "--- a/mm/x.c\n+++ b/mm/x.c\n@@ -1,2 +1,2 @@\n--- a/y.c\n+++ b/y.c\n c\n-- \n2.43.0\n";
+        assert_eq!(shown(text), ["mm/x.c: 6 lines"]);
+    }
+
+    #[test]
+    fn paths_stay_below_the_tree() {
+        let diff = |old: &str, new: &str| format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
+        assert_eq!(
+            shown(&diff("/dev/null", "b/include/linux/n.h\t2026-01-01")),
+            ["include/linux/n.h: 5 lines"]
+        );
+        assert_eq!(shown(&diff("a/gone.c", "/dev/null")), ["gone.c: 5 lines"]);
+        assert_eq!(shown(&diff("a/../x", "b/../x")), [""; 0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_sections(text in "([-+@ >][-+@ 0-9,a-z/.]*\n)*") {
+            let _ = sections(&unquoted(&text));
+            for section in sections(&text) {
+                let _ = crate::rehang::rehang(&section.text, &text);
+            }
+        }
+    }
+}

@@ -52,8 +52,8 @@ pub enum Fault {
     },
     /// It asked for more memory than allowed.
     OutOfMemory {
-        /// The limit.
-        limit_bytes: u64,
+        /// The worker's limit; in this process there is none but the machine's.
+        limit_bytes: Option<u64>,
     },
     /// The worker ended without saying why.
     Vanished(String),
@@ -68,8 +68,11 @@ impl fmt::Display for Fault {
                 write!(f, "made system call {number}, which the worker forbids")
             }
             Self::Endless { limit } => write!(f, "did not end within {limit:?}"),
-            Self::OutOfMemory { limit_bytes } => {
-                write!(f, "needed more than {limit_bytes} bytes of memory")
+            Self::OutOfMemory { limit_bytes: Some(limit) } => {
+                write!(f, "needed more than {limit} bytes of memory")
+            }
+            Self::OutOfMemory { limit_bytes: None } => {
+                f.write_str("needed more memory than there is")
             }
             Self::Vanished(how) => write!(f, "worker process ended: {how}"),
         }

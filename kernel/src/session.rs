@@ -97,9 +97,9 @@ impl Session {
         let session = Arc::clone(&self.inner);
         let backend = match &self.inner.backend {
             Backend::InProcess(object) => {
-                let limit_bytes = u64::MAX;
+                let no_memory = Fault::OutOfMemory { limit_bytes: None };
                 let instance = RawInstance::new(object, &settings)
-                    .ok_or_else(|| session.fault(0, Fault::OutOfMemory { limit_bytes }, None))?;
+                    .ok_or_else(|| session.fault(0, no_memory, None))?;
                 session.check(0, &instance.stopped())?;
                 Local::InProcess(Box::new(instance))
             }
@@ -141,8 +141,8 @@ impl Inner {
             }
             RawStop::NO_MEMORY => {
                 let limit_bytes = match &self.backend {
-                    Backend::InProcess(_) => u64::MAX,
-                    Backend::Worker(worker) => lock(worker).limits().memory_bytes,
+                    Backend::InProcess(_) => None,
+                    Backend::Worker(worker) => Some(lock(worker).limits().memory_bytes),
                 };
                 Err(self.fault(access, Fault::OutOfMemory { limit_bytes }, None))
             }
@@ -245,7 +245,7 @@ impl Instance {
             for decision in &mut self.decisions.raw[decided..] {
                 decision.shift_access(done as u32);
             }
-            let stop = RawStop { ..answer.stop };
+            let stop = answer.stop;
             (self.warnings, self.first_warning) = warned((answer.warnings, stop));
             done += answer.value as usize;
             if stop.kind != RawStop::RUNNING.kind {

@@ -243,7 +243,7 @@ fn all_the_memory() {
     assert!(
         matches!(
             &error,
-            Error::Fault { fault: Fault::OutOfMemory { limit_bytes: 0x1000_0000 }, .. }
+            Error::Fault { fault: Fault::OutOfMemory { limit_bytes: Some(0x1000_0000) }, .. }
         ),
         "{error}"
     );
@@ -358,6 +358,42 @@ fn a_patch_applied_with_fuzz_that_a_stand_in_hides_in_part() {
     mm/page_alloc.c: changed by the patch, but no part of the replay
     include/linux/pagemap.h: the patch changes `folio_trylock`, which the replay's own stand-in replaces
     "#);
+    let session = Session::start(&built, &worker()).unwrap();
+    assert!(shown(&sequential(&session, 1).unwrap()).contains("folio 0 order 3"));
+}
+
+#[test]
+fn a_patch_that_adds_a_header() {
+    let patch = tempfile::NamedTempFile::new().unwrap();
+    let text = "\
+--- a/mm/readahead.c
++++ b/mm/readahead.c
+@@ -3,4 +3,5 @@
+ #include <linux/pagemap.h>
+ #include <linux/file.h>
++#include <linux/window.h>
+ 
+ #define CREATE_TRACE_POINTS
+@@ -9,5 +10,5 @@
+ #include \"internal.h\"
+ 
+-#define WINDOW_ORDER 2
++#define WINDOW_ORDER WINDOW_ORDER_OF_OURS
+ 
+ void file_ra_state_init(struct file_ra_state *ra, struct address_space *mapping)
+--- /dev/null
++++ b/include/linux/window.h
+@@ -0,0 +1,4 @@
++#ifndef WINDOW_H
++#define WINDOW_H
++#define WINDOW_ORDER_OF_OURS 3
++#endif
+";
+    std::fs::write(patch.path(), text).unwrap();
+    let tree = Tree::parse(&fixture().display().to_string()).unwrap();
+    let options = Options { patch: Some(patch.path().to_owned()), ..options() };
+    let built = Built::new(&tree, &options).unwrap();
+    assert_eq!(built.notes(), [""; 0]);
     let session = Session::start(&built, &worker()).unwrap();
     assert!(shown(&sequential(&session, 1).unwrap()).contains("folio 0 order 3"));
 }

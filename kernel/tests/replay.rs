@@ -218,6 +218,15 @@ fn several_builds_instances_and_threads_at_once() {
 }
 
 #[test]
+fn replays_can_move_between_threads() {
+    fn sends<T: Send>() {}
+    fn shares<T: Send + Sync>() {}
+    sends::<kernel::Instance>();
+    shares::<Session>();
+    shares::<Built>();
+}
+
+#[test]
 fn a_second_build_comes_from_the_cache_and_can_show_its_folder() {
     let cache = tempfile::tempdir().unwrap();
     let options = Options { cache: Some(cache.path().to_owned()), ..options() };

@@ -47,15 +47,20 @@ impl<'s> Assembler<'s> {
 
     /// Passes `events` on, counting those earlier than one before.
     pub(crate) fn events(&mut self, events: &[Event]) {
+        let mut backwards = 0;
+        let mut first = None;
         for event in events {
             if event.time < self.latest {
-                let latest = self.latest;
-                self.capture.losses.add(LossKind::OutOfOrder, 1, || {
-                    format!("event at {} ns after one at {latest} ns", event.time)
-                });
+                backwards += 1;
+                first.get_or_insert((event.time, self.latest));
             } else {
                 self.latest = event.time;
             }
+        }
+        if let Some((time, latest)) = first {
+            self.capture.losses.add(LossKind::OutOfOrder, backwards, || {
+                format!("event at {time} ns after one at {latest} ns")
+            });
         }
         if !events.is_empty() {
             self.sink.events(events, &self.capture.comms);

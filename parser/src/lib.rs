@@ -4,6 +4,18 @@
 //! events as a [`Capture`]; [`stream`] hands the same events to a [`Sink`] batch by batch in bounded
 //! memory. Compressed input (zstd, gzip, xz) is unpacked on the way, whatever the file is called.
 //!
+//! | format | what it is read from |
+//! |---|---|
+//! | ftrace text | `trace` and `trace_pipe` of tracefs with any of its options, the latency format, the `blk` tracer, `trace-cmd report` with any of its switches |
+//! | perf script text | `perf script` over tracepoints |
+//! | trace.dat | `trace-cmd record`, versions 6 and 7, plain or compressed |
+//! | raw ring-buffer pages | a directory with `trace_pipe_raw` and `format` files, laid out like tracefs |
+//! | blktrace | versions 7 and 8: a per-CPU file, a merged dump, or a directory of per-CPU files |
+//! | blkparse text | its own format, and `-f` formats that are in use |
+//! | systrace HTML, compressed atrace | the ftrace text inside |
+//!
+//! Byte order and word size are those of the machine traced, whatever this one has.
+//!
 //! Nothing is dropped silently. What a format says about lost events, and every line or record that
 //! could not be understood, ends up in [`Capture::losses`] with a count and its first place; events
 //! that are understood but not used are counted by name in [`Capture::unused_events`]. A damaged tail

@@ -4,7 +4,9 @@
 //! out, the same bytes each time. [`text`] is for terminals, [`mail`] and
 //! [`markdown`] for lists and trackers, [`json`] and [`csv`] for scripts.
 
+pub mod chart;
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod mail;
 pub mod markdown;
@@ -33,15 +35,20 @@ pub enum Error {
     },
 }
 
-/// Writes a report as files into a folder, which is made if it is not there: `report.json`, and
-/// `orders.csv`, the data of the order chart.
+/// Writes a report as files into a folder, which is made if it is not there: `index.html`, which
+/// needs none of the others, `orders.svg` with its data in `orders.csv`, and `report.json`.
 pub fn write_dir(report: &ReplayReport, directory: &Path) -> Result<(), Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Write { path, source }
     };
     std::fs::create_dir_all(directory).map_err(failed(directory))?;
-    let files = [("report.json", json::replay(report)), ("orders.csv", csv::orders(report))];
+    let files = [
+        ("index.html", html::replay(report)),
+        ("orders.svg", chart::orders(report)),
+        ("orders.csv", csv::orders(report)),
+        ("report.json", json::replay(report)),
+    ];
     for (name, text) in files {
         let path = directory.join(name);
         std::fs::write(&path, text).map_err(failed(&path))?;

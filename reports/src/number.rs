@@ -107,10 +107,15 @@ pub(crate) fn signed_percent(percent: f64) -> String {
     if text == "+0.0%" || text == "-0.0%" { "0.0%".to_owned() } else { text }
 }
 
-/// A share, 0 to 1, as a percentage. Only all is 100%.
+/// A share, 0 to 1, as a percentage. Only nothing is 0%, only all is 100%.
 pub(crate) fn percent(share: f64) -> String {
-    let text = format!("{:.1}%", share * 100.0);
-    if text == "100.0%" && share < 1.0 { ">99.9%".to_owned() } else { text.replace(".0%", "%") }
+    match format!("{:.1}%", share * 100.0).as_str() {
+        "0.0%" if share > 0.0 => "<0.1%".to_owned(),
+        "100.0%" if share < 1.0 => ">99.9%".to_owned(),
+        "0.0%" => "0%".to_owned(),
+        "100.0%" => "100%".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +147,7 @@ mod tests {
         assert_eq!(percent_change(0, 5), None);
         assert_eq!(percent_change(9721, 1039).map(signed_percent).as_deref(), Some("-89.3%"));
         assert_eq!(signed_percent(-0.01), "0.0%");
-        let shares = [0.0, 0.5, 0.998, 0.999_99, 1.0].map(percent);
-        assert_eq!(shares, ["0%", "50%", "99.8%", ">99.9%", "100%"]);
+        let shares = [0.0, 0.000_01, 0.5, 0.998, 0.999_99, 1.0].map(percent);
+        assert_eq!(shares, ["0%", "<0.1%", "50.0%", "99.8%", ">99.9%", "100%"]);
     }
 }

@@ -10,8 +10,8 @@
 
 use memchr::{memchr, memmem, memrchr};
 use nom::Parser;
-use nom::bytes::complete::{tag, take_till, take_till1};
-use nom::character::complete::{char, i32 as dec_i32};
+use nom::bytes::complete::{take_till, take_till1};
+use nom::character::complete::{char, i32 as dec_i32, one_of};
 use nom::combinator::{map_opt, opt};
 use nom::sequence::{delimited, preceded, terminated};
 use traces::capture::LossKind;
@@ -182,16 +182,12 @@ fn letters(i: &[u8]) -> Scan<'_, &[u8]> {
 /// `128 + 32 `, `128 / 160 ` or, in a format of blkparse's documentation, `128 32 16384 `.
 fn extent(device: Device, i: &[u8]) -> Scan<'_, (Extent, u64)> {
     let (i, sector) = dec_u64(i)?;
-    let (i, separator) =
-        preceded(char(' '), opt(terminated(tag_plus_or_slash, char(' ')))).parse(i)?;
+    let separator = opt(terminated(one_of("+/"), char(' ')));
+    let (i, separator) = preceded(char(' '), separator).parse(i)?;
     let (i, number) = dec_u64(i)?;
-    let sectors = if separator == Some(b"/") { 0 } else { number };
+    let sectors = if separator == Some('/') { 0 } else { number };
     let (i, _bytes) = opt(preceded(char(' '), terminated(dec_u64, char(' ')))).parse(i)?;
     Ok((i, (Extent { device, sector: Sector(sector), sectors }, number)))
-}
-
-fn tag_plus_or_slash(i: &[u8]) -> Scan<'_, &[u8]> {
-    nom::branch::alt((tag("+"), tag("/"))).parse(i)
 }
 
 impl<'a> Body<'a> {

@@ -120,16 +120,18 @@ fn arguments(mut list: &[u8]) -> Option<[u64; 6]> {
     Some(fields)
 }
 
-/// What follows the next comma outside quotes.
+/// What follows the next comma outside quotes and brackets.
 fn next_argument(list: &[u8]) -> &[u8] {
-    let mut in_quotes = false;
-    let mut is_escaped = false;
+    let (mut in_quotes, mut is_escaped, mut depth) = (false, false, 0_u32);
     for (at, &byte) in list.iter().enumerate() {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = in_quotes,
             b'"' => in_quotes = !in_quotes,
-            b',' if !in_quotes => return &list[at + 1..],
+            _ if in_quotes => {}
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => return &list[at + 1..],
             _ => {}
         }
     }

@@ -17,6 +17,8 @@ pub(crate) use part::{Note, Part, Prefix, find_prefix};
 const BLOCK_BYTES: usize = 256 << 10;
 /// Blocks in flight per thread.
 const BLOCKS_PER_THREAD: usize = 4;
+/// Blocks in flight on any machine: these bound the memory that reading a text takes.
+const BLOCKS_MAX: usize = 64;
 /// Bytes of a line shown in messages.
 const EXCERPT_BYTES: usize = 120;
 
@@ -144,7 +146,7 @@ struct Blocks {
 
 impl Blocks {
     fn next_batch(&mut self, input: &mut Input<'_>) -> Result<Vec<Block>, Error> {
-        let wanted = BLOCKS_PER_THREAD * rayon::current_num_threads();
+        let wanted = BLOCKS_MAX.min(BLOCKS_PER_THREAD * rayon::current_num_threads());
         let mut batch = Vec::with_capacity(wanted);
         while batch.len() < wanted {
             match self.next(input)? {

@@ -176,7 +176,9 @@ fn trap_bodies_without_a_name() {
          {prefix} <stack trace>\n => vfs_read\n => ksys_read\n\
          {prefix} vfs_read <-ksys_read\n\
          {prefix} 0: old marker\n\
-         {prefix} tracing_mark_write: B|1|x\n"
+         {prefix} tracing_mark_write: B|1|x\n\
+         {prefix} tracing_mark_write: trace_event_clock_sync: parent_ts=683201.375000\n\
+         {prefix} bprint: 0xc044504c: cpu_load: cpu: 3\n"
     ));
     assert!(capture.losses.0.is_empty(), "{}", capture.losses);
     let kinds: Vec<_> = capture.events.iter().map(|event| event.kind).collect();
@@ -194,9 +196,10 @@ fn trap_bodies_without_a_name() {
         [
             ("0", 1),
             ("<stack trace>", 1),
+            ("bprint", 1),
             ("function", 1),
             ("sys_futex", 2),
-            ("tracing_mark_write", 1),
+            ("tracing_mark_write", 2),
         ]
     );
 }

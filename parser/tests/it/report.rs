@@ -75,6 +75,8 @@ fn trap_system_calls_in_reports() {
     assert_eq!(event(&format!("sys_enter_pread64:     {raw}")), enter);
     let quoted = r#"fd: 3, buf: 0x7ffd "a, b: \"c\"", count: 0x1000, pos: 0x40)"#;
     assert_eq!(event(&format!("sys_pread64({quoted}")), enter);
+    let bracketed = r#"fd: 3, buf: 0x7ffd (7f:45:4c, "a: 1)"), count: 0x1000, pos: 0x40)"#;
+    assert_eq!(event(&format!("sys_pread64({bracketed}")), enter);
 
     let exit = event("sys_pread64 -> 0xfffffffffffffff5");
     assert_eq!(event("sys_exit_pread64:     0xfffffffffffffff5"), exit);

@@ -1,5 +1,6 @@
 //! Every report of hand-made results, as people see it.
 
+mod charts;
 mod outputs;
 mod sample;
 mod schemas;

@@ -1,0 +1,262 @@
+//! One HTML file with everything in it: no script, no request, light and dark, on paper too.
+
+use analysis::result::{ReplayReport, SettingView};
+use analysis::verify::CaptureVerify;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use traces::capture::Severity;
+use traces::settings::Origin;
+
+use crate::chart;
+use crate::figures::{Row, Section, Trend, orders_shown, pages_by_order, sections};
+use crate::number::{count, percent, signed_percent};
+use crate::words::{self, Outcome};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page of a source under one or more policies.
+pub fn replay(report: &ReplayReport) -> String {
+    let name = words::file_name(&report.source);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (name) " \u{2013} rareplay" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (name) }
+                    @if let Some(headline) = words::headline(report) { p.lead { (headline) } }
+                    (checked(report.verify.as_ref()))
+                    (losses(report))
+                }
+                main {
+                    (orders(report))
+                    (figures(report))
+                    (origin(report))
+                }
+                (footer())
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// The verify line, as the first thing a reader should know.
+fn checked(verify: Option<&CaptureVerify>) -> Markup {
+    let Some(verify) = verify else {
+        return html! { p.outcome.neutral { (words::NOT_VERIFIED) } };
+    };
+    let (class, says) = match Outcome::of(verify) {
+        Outcome::Exact => ("good", "\u{2713} Exact."),
+        Outcome::OtherOrder => ("care", "Complete, in another order."),
+        Outcome::Differs => ("bad", "\u{2717} Differs."),
+    };
+    html! {
+        div.outcome.(class) {
+            p { strong { (says) } " " (words::verify(verify)) }
+            @if let Some(difference) = &verify.first_difference { p { (words::difference(difference)) } }
+            @if let Some(unrecorded) = words::unrecorded_reads(verify) { p { (unrecorded) } }
+        }
+    }
+}
+
+fn losses(report: &ReplayReport) -> Markup {
+    html! {
+        @for (kind, loss) in &report.losses.0 {
+            @let (class, name) = match kind.severity() {
+                Severity::Info => ("neutral", "Note"),
+                Severity::Warning => ("care", "Warning"),
+                Severity::DataLoss => ("bad", "Data loss"),
+            };
+            p.outcome.(class) {
+                strong { (name) ": " } (kind.describe()) ": " (count(loss.count))
+                " (first: " code { (loss.first) } ")"
+            }
+        }
+    }
+}
+
+fn orders(report: &ReplayReport) -> Markup {
+    html! {
+        section aria-labelledby="orders" {
+            h2 id="orders" { "Folios by order" }
+            figure {
+                div.charts {
+                    @for panel in chart::order_panels(report) { (PreEscaped(panel)) }
+                }
+                figcaption {
+                    "A folio of order n holds 2" sup { "n" } " pages of 4 KiB. First: how many were inserted. "
+                    "Second: how the pages inserted are spread over the orders."
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Folios by order, as a table" {
+                (order_table(report))
+            }
+        }
+    }
+}
+
+fn order_table(report: &ReplayReport) -> Markup {
+    let share = |result: &analysis::result::PolicyResult, order: usize| {
+        let pages = pages_by_order(&result.folios);
+        let of_order = pages.get(order).copied().unwrap_or(0);
+        percent(of_order as f64 / pages.iter().sum::<u64>().max(1) as f64)
+    };
+    html! {
+        table {
+            caption { "Folios inserted, and share of the pages in them" }
+            thead {
+                tr {
+                    th scope="col" rowspan="2" { "Order" }
+                    @for result in &report.results {
+                        th.policy scope="colgroup" colspan="2" { (result.policy) }
+                    }
+                }
+                tr {
+                    @for _ in &report.results {
+                        th scope="col" { "folios" }
+                        th scope="col" { "pages" }
+                    }
+                }
+            }
+            tbody {
+                @for order in 0..orders_shown(report) {
+                    tr {
+                        th scope="row" { (order) }
+                        @for result in &report.results {
+                            td { (count(result.folios.of(order))) }
+                            td { (share(result, order)) }
+                        }
+                    }
+                }
+                tr.total {
+                    th scope="row" { "All" }
+                    @for result in &report.results {
+                        td { (count(result.folios.total)) }
+                        td { "100%" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figures(report: &ReplayReport) -> Markup {
+    let with_change = report.results.len() == 2;
+    // Orders have a table of their own.
+    let total = |row: &Row| !row.key.starts_with("folios.order_");
+    html! {
+        section aria-labelledby="figures" {
+            h2 id="figures" { "Figures" }
+            div.scroll tabindex="0" role="region" aria-label="Figures, as a table" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "" }
+                            @for result in &report.results { th.policy scope="col" { (result.policy) } }
+                            @if with_change { th scope="col" colspan="2" { "change" } }
+                        }
+                    }
+                    @for section in sections(report) { (figure_group(&section, total, with_change)) }
+                }
+            }
+        }
+    }
+}
+
+fn figure_group(section: &Section, shown: impl Fn(&Row) -> bool, with_change: bool) -> Markup {
+    html! {
+        tbody {
+            tr { th.group scope="rowgroup" colspan="5" { (section.title) } }
+            @for row in section.rows.iter().filter(|row| shown(row)) {
+                tr {
+                    th scope="row" { (row.label) }
+                    @for value in &row.values { td { (row.scale().show(*value)) } }
+                    @if with_change { (change(row)) }
+                }
+            }
+        }
+    }
+}
+
+fn change(row: &Row) -> Markup {
+    let class = match row.trend() {
+        Trend::Better => "good",
+        Trend::Worse => "bad",
+        Trend::Neutral => "neutral",
+    };
+    let change = row.change();
+    let changed = change.filter(|change| change.before != change.after);
+    html! {
+        @if let Some(change) = changed {
+            td.(class) { (row.scale().show_difference(change.before, change.after)) }
+            td.(class) { (change.percent.map(signed_percent).unwrap_or_default()) }
+        } @else {
+            td { "0" }
+            td {}
+        }
+    }
+}
+
+/// Where the figures come from: source, settings and model.
+fn origin(report: &ReplayReport) -> Markup {
+    html! {
+        section aria-labelledby="origin" {
+            h2 id="origin" { "Where the figures come from" }
+            p { "Source: " code { (report.source) } }
+            p { "Access streams: " (words::streams(report.fidelity, &report.streams)) }
+            div.scroll tabindex="0" role="region" aria-label="Settings, as a table" {
+                table.words {
+                    caption { "Settings" }
+                    thead { tr { th scope="col" { "setting" } th scope="col" { "value" } th scope="col" { "origin" } } }
+                    tbody { @for setting in &report.settings { (setting_row(setting)) } }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Device model, as a table" {
+                table.words {
+                    caption { "Model of the machine: " (report.device.model) ". Time is modelled, counts are not." }
+                    thead { tr { th scope="col" { "parameter" } th scope="col" { "value" } } }
+                    tbody {
+                        @for (name, value) in &report.device.parameters {
+                            tr { th scope="row" { code { (name) } } td { (count(*value)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn setting_row(setting: &SettingView) -> Markup {
+    let means = match setting.origin {
+        Origin::Assumed => "assumed: nothing said so",
+        Origin::Recovered => "recovered from what the capture shows",
+        Origin::Sidecar => "stated beside the capture",
+        Origin::Recorded => "recorded in the capture",
+        Origin::Given => "given on the command line",
+    };
+    let class = (setting.origin == Origin::Assumed).then_some("care");
+    html! {
+        tr {
+            th scope="row" { code { (setting.key) } }
+            td { (setting.value) }
+            td class=[class] { (means) }
+        }
+    }
+}
+
+fn footer() -> Markup {
+    html! {
+        footer {
+            p { "rareplay " (env!("CARGO_PKG_VERSION")) }
+            p.files {
+                "Beside this page: " a href="orders.svg" { "orders.svg" } ", "
+                a href="orders.csv" { "orders.csv" } ", " a href="report.json" { "report.json" }
+            }
+        }
+    }
+}
