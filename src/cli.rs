@@ -22,7 +22,11 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Compare one source under two policies, with the proof that the replay is right.
     Compare(CompareArgs),
-    /// List the built-in policies, or show one.
+    /// Explain how two policies differ: first divergence, causes of small folios.
+    Explain(ExplainArgs),
+    /// Fit a device model to recorded latencies.
+    Calibrate(CalibrateArgs),
+    /// List the built-in policies, show one, or build a kernel tree's.
     Policy(PolicyArgs),
 }
 
@@ -66,6 +70,22 @@ pub(crate) struct SourceArgs {
     pub(crate) accesses: Option<PathBuf>,
 }
 
+/// How policies that are kernel trees are built and run.
+#[derive(Debug, Args)]
+pub(crate) struct TreeArgs {
+    /// Run a kernel tree's code in this process, without the worker that guards against it.
+    #[arg(long)]
+    pub(crate) in_process: bool,
+}
+
+/// What time is modelled with.
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArgs {
+    /// Device model: a preset, or a file such as `calibrate` writes.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) device: Option<String>,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -94,6 +114,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<String>,
     #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -107,6 +131,10 @@ pub(crate) struct ReplayArgs {
     /// Policy to replay under; give it once per column.
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     pub(crate) policies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
@@ -125,9 +153,47 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A capture or workload description.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source_path: PathBuf,
+    /// The two policies.
+    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    pub(crate) policies: Vec<String>,
+    /// Look only at the file with this inode number (decimal, or hexadecimal after 0x).
+    #[arg(long, value_name = "INODE", value_parser = parse_inode)]
+    pub(crate) file: Option<u64>,
+    /// Look for the first divergence at or after this access, counted from 0.
+    #[arg(long, value_name = "ACCESS", default_value_t)]
+    pub(crate) at: u64,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Captures with block_rq_issue and block_rq_complete.
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub(crate) captures: Vec<PathBuf>,
+    /// Where to write the device model.
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -145,6 +211,20 @@ pub(crate) enum PolicyCommand {
         /// Its name.
         name: String,
     },
+    /// Build the readahead of a kernel tree ahead of its use as `tree:TREE`.
+    Build {
+        /// A directory, a git repository with @REV, or a source package (.tar.xz).
+        #[arg(value_name = "TREE[@REV]")]
+        tree: String,
+        /// Apply this patch, in memory, to what is read.
+        #[arg(long, value_name = "FILE")]
+        patch: Option<PathBuf>,
+        /// Leave the folder that was compiled, and say where it is.
+        #[arg(long)]
+        keep: bool,
+        #[command(flatten)]
+        run: TreeArgs,
+    },
 }
 
 fn parse_set(text: &str) -> Result<(String, String), String> {
@@ -153,4 +233,12 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
         return Err(format!("unknown setting; known are {}", traces::settings::KEYS.join(", ")));
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+fn parse_inode(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "expected an inode number, decimal or hexadecimal after 0x".to_owned())
 }

@@ -1,8 +1,10 @@
 //! The command line. One file per subcommand; what they share is in [`sources`] and [`output`].
 
+mod calibrate;
 mod cli;
 mod compare;
 mod exit;
+mod explain;
 mod inspect;
 mod output;
 mod policy;
@@ -17,6 +19,10 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    // The worker that a kernel tree's code runs in is this program, started again.
+    if let Some(code) = kernel::run_if_asked() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,6 +45,8 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Verify(args) => verify::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Policy(args) => policy::run(args),
     }
 }
@@ -54,6 +62,20 @@ fn fail(error: &anyhow::Error) -> ExitCode {
         return exit::code(exit::OK);
     }
     eprintln!("rareplay: {error:#}");
-    let usage = error.is::<cli::UsageError>() || error.is::<::replay::policy::PolicyError>();
-    exit::code(if usage { exit::USAGE } else { exit::BAD_INPUT })
+    exit::code(error_code(error))
+}
+
+/// The exit code an error stands for.
+pub(crate) fn error_code(error: &anyhow::Error) -> u8 {
+    let unknown_policy = matches!(
+        error.downcast_ref(),
+        Some(analysis::tree::TreeError::Policy(_) | analysis::tree::TreeError::BadOption { .. })
+    );
+    if unknown_policy || error.is::<cli::UsageError>() {
+        exit::USAGE
+    } else if error.is::<sources::DataLoss>() {
+        exit::DATA_LOSS
+    } else {
+        exit::BAD_INPUT
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use analysis::tree::{PREFIX, TreeOptions, build};
+use kernel::Built;
 use replay::policy::{self, ENTRIES};
 
 use crate::cli::{PolicyArgs, PolicyCommand};
@@ -11,8 +13,35 @@ pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<u8> {
     match &args.command {
         PolicyCommand::List => output::print(&list())?,
         PolicyCommand::Show { name } => output::print(&show(name)?)?,
+        PolicyCommand::Build { tree, patch, keep, run } => {
+            let patch = patch.as_ref().map(|patch| format!(",patch={}", patch.display()));
+            let spec = format!("{PREFIX}{tree}{}", patch.unwrap_or_default());
+            let options = TreeOptions { in_process: run.in_process, keep: *keep };
+            output::print(&describe_build(&spec, &build(&spec, &options)?))?;
+        }
     }
     Ok(exit::OK)
+}
+
+fn describe_build(spec: &str, built: &Built) -> String {
+    let mut text = format!("{spec}\n");
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name}: {value}");
+    };
+    line("tree", built.describe());
+    line("version", built.version_guess().unwrap_or("unknown"));
+    line("compiler", built.compiler());
+    line("object", if built.is_from_cache() { "found built" } else { "built" });
+    if let Some(folder) = built.folder() {
+        line("folder", &folder.display().to_string());
+    }
+    for note in built.notes() {
+        line("note", note);
+    }
+    for gap in Built::not_modelled() {
+        line("not modelled", gap);
+    }
+    text
 }
 
 fn list() -> String {
@@ -26,7 +55,7 @@ fn list() -> String {
 }
 
 fn show(name: &str) -> anyhow::Result<String> {
-    let entry = policy::describe(name)?;
+    let entry = policy::describe(name).map_err(analysis::tree::TreeError::from)?;
     let mut text = format!("{}\n  {}\n", entry.name, entry.summary);
     if let Some(base) = entry.base() {
         let _ = writeln!(text, "  on top of: {base} (by default)");

@@ -1,36 +1,42 @@
 //! `rareplay replay`
 
 use std::path::Path;
+use std::sync::Arc;
 
 use analysis::replay::{Model, report};
 use analysis::result::ReplayReport;
 use analysis::verify::verify;
+use replay::policy::Policy;
 
 use crate::cli::{Format, ReplayArgs, SourceArgs};
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
+    let policies = sources::policies(&args.policies, &args.tree)?;
+    let model = sources::model(&args.device)?;
     for path in &args.sources {
-        let report = build(&args.source, path, &args.policies)?;
+        let report = build(&args.source, path, &policies, &model)?;
         output::print(&show(&report, args.output.format))?;
     }
     Ok(exit::OK)
 }
 
-/// Replays one source under the named policies, with the proof where the source is a capture.
+/// Replays one source under some policies, with the proof where the source is a capture.
 pub(crate) fn build(
     source: &SourceArgs,
     path: &Path,
-    names: &[String],
+    policies: &[Arc<dyn Policy>],
+    model: &Model,
 ) -> anyhow::Result<ReplayReport> {
-    let policies = sources::policies(names)?;
     let ready = source.ready(path)?;
     let verified = match (&ready.loaded.source.recorded, &ready.own_policy) {
         (Some(_), Some(policy)) => Some(verify(&ready.loaded.source, &**policy)?),
         _ => None,
     };
     let losses = ready.loaded.capture.map(|capture| capture.losses).unwrap_or_default();
-    Ok(report(&ready.loaded.source, &policies, &Model::default(), verified, losses))
+    let report = report(&ready.loaded.source, policies, model, verified, losses);
+    sources::check_failures(policies)?;
+    Ok(report)
 }
 
 pub(crate) fn show(report: &ReplayReport, format: Format) -> String {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use analysis::load::{LoadOptions, Loaded, load};
 use analysis::recover::recover;
-use replay::policy::{self, Policy, PolicyError};
+use analysis::replay::Model;
+use analysis::tree::{TreeOptions, parse_policy};
+use replay::policy::Policy;
 use traces::capture::Severity;
 
-use crate::cli::SourceArgs;
+use crate::cli::{DeviceArgs, SourceArgs, TreeArgs};
 
 /// A source ready to be replayed.
 pub(crate) struct Ready {
@@ -50,8 +52,22 @@ impl SourceArgs {
 }
 
 /// The policies that names on the command line stand for.
-pub(crate) fn policies(names: &[String]) -> Result<Vec<Arc<dyn Policy>>, PolicyError> {
-    names.iter().map(|name| policy::parse(name)).collect()
+pub(crate) fn policies(names: &[String], args: &TreeArgs) -> anyhow::Result<Vec<Arc<dyn Policy>>> {
+    let options = TreeOptions { in_process: args.in_process, ..TreeOptions::default() };
+    names.iter().map(|name| Ok(parse_policy(name, &options)?)).collect()
+}
+
+/// Says what went wrong in a policy's own code. Its results are worth nothing then.
+pub(crate) fn check_failures(policies: &[Arc<dyn Policy>]) -> anyhow::Result<()> {
+    match policies.iter().find_map(|policy| policy.failure()) {
+        Some(failure) => anyhow::bail!(failure),
+        None => Ok(()),
+    }
+}
+
+/// The model that `--device` names, or the default one.
+pub(crate) fn model(args: &DeviceArgs) -> anyhow::Result<Model> {
+    args.device.as_deref().map_or_else(|| Ok(Model::default()), |name| Ok(Model::load(name)?))
 }
 
 /// Files to read: those named, and those in the folders named, by name.

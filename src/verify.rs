@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
+use analysis::replay::Model;
+use analysis::timing::predict;
 use analysis::verify::{CaptureVerify, verify};
 use rayon::prelude::*;
-use replay::policy;
 
 use crate::cli::{Format, VerifyArgs};
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
-    if let Some(name) = &args.policy {
-        // A wrong name is the same mistake for every capture.
-        policy::parse(name)?;
-    }
+    // A wrong name is the same mistake for every capture.
+    sources::policies(args.policy.as_slice(), &args.tree)?;
+    let model = sources::model(&args.device)?;
     let files = sources::expand(&args.captures)?;
-    let checked: Vec<_> = files.par_iter().map(|file| check(args, file)).collect();
+    let checked: Vec<_> = files.par_iter().map(|file| check(args, &model, file)).collect();
     let mut captures = Vec::new();
     let mut code = exit::OK;
     for result in checked {
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
             Ok(capture) => captures.push(capture),
             Err(error) => {
                 eprintln!("rareplay: {error:#}");
-                code = code.max(error_code(&error));
+                code = code.max(crate::error_code(&error));
             }
         }
     }
@@ -42,20 +42,21 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
     Ok(if code == exit::OK && differs { exit::DIFFERS } else { code })
 }
 
-fn check(args: &VerifyArgs, file: &Path) -> anyhow::Result<CaptureVerify> {
+fn check(
+    args: &VerifyArgs,
+    model: &Model,
+    file: &Path,
+) -> anyhow::Result<CaptureVerify> {
     let ready = args.source.ready(file)?;
-    let policy = match &args.policy {
-        Some(name) => Some(policy::parse(name)?),
-        None => ready.own_policy,
-    };
-    let policy = policy.ok_or_else(|| {
+    // Each capture has its own: the failure of a tree's code on one says nothing of the others.
+    let named = sources::policies(args.policy.as_slice(), &args.tree)?.pop();
+    let policy = named.or(ready.own_policy).ok_or_else(|| {
         anyhow::anyhow!("{}: no policy for its kernel; name one with --policy", file.display())
     })?;
-    Ok(verify(&ready.loaded.source, &*policy)?)
-}
-
-fn error_code(error: &anyhow::Error) -> u8 {
-    if error.is::<sources::DataLoss>() { exit::DATA_LOSS } else { exit::BAD_INPUT }
+    let mut result = verify(&ready.loaded.source, &*policy)?;
+    result.timing = predict(&ready.loaded.source, &*policy, model).timing();
+    sources::check_failures(&[policy])?;
+    Ok(result)
 }
 
 fn show(paths: &[std::path::PathBuf]) -> String {

@@ -90,8 +90,11 @@ pub struct PolicySide {
     pub windows: u64,
     /// Windows shortened to end on a boundary.
     pub windows_cut: u64,
-    /// Of these, windows left with a quarter of the largest window or less.
-    pub windows_cut_short: u64,
+    /// Windows of a sixteenth of the largest window or less: cut to a few pages, or growing again
+    /// after such a cut.
+    pub windows_short: u64,
+    /// Pages of the largest window before it was cut.
+    pub window_pages_max: u64,
     /// Pages in folios of the largest order.
     pub pages_largest: u64,
     /// Everything below it.
@@ -328,8 +331,9 @@ fn describe(decision: Option<&Decision>) -> DecisionView {
         Some(Decision::Order0 { index, nr_to_read, rule, .. }) => {
             (format!("{nr_to_read} single pages at {index}"), Some(*rule))
         }
-        Some(Decision::Inserted { folio, .. }) => {
-            (format!("folio of order {} at page {}", folio.order, folio.index), None)
+        Some(Decision::Inserted { folio, mark }) => {
+            let mark = if *mark { "with the mark" } else { "without a mark" };
+            (format!("folio of order {} at page {}, {mark}", folio.order, folio.index), None)
         }
         Some(Decision::Skipped { index, nr_to_read }) => {
             (format!("{nr_to_read} pages at {index} skipped: covered by one in flight"), None)
@@ -404,7 +408,7 @@ struct Judge {
 /// The window or order-0 run that insertions belong to.
 #[derive(Clone, Copy)]
 enum Context {
-    Window { start: u64, end: u64, order: u32 },
+    Window { start: u64, end: u64 },
     Order0(Cause),
 }
 
@@ -414,7 +418,8 @@ impl Judge {
             policy: policy.to_owned(),
             windows: 0,
             windows_cut: 0,
-            windows_cut_short: 0,
+            windows_short: 0,
+            window_pages_max,
             pages_largest: 0,
             causes: BTreeMap::new(),
             alignment: Alignment { modulus: 1 << order_max, starts: Vec::new() },
@@ -428,10 +433,10 @@ impl Judge {
         let mut context = Context::Order0(Cause::RandomRead);
         for decision in decisions {
             match decision {
-                Decision::Window { index, ra, order, cut_pages, .. } => {
+                Decision::Window { index, ra, cut_pages, .. } => {
                     self.window(*index, ra, *cut_pages);
                     context = if large {
-                        Context::Window { start: *index, end: index + ra.size, order: *order }
+                        Context::Window { start: *index, end: index + ra.size }
                     } else {
                         Context::Order0(Cause::NoLargeFolios)
                     };
@@ -448,8 +453,7 @@ impl Judge {
     fn window(&mut self, index: u64, ra: &FileRa, cut_pages: u64) {
         self.side.windows += 1;
         self.side.windows_cut += u64::from(cut_pages > 0);
-        let short = cut_pages > 0 && ra.size * 4 <= self.window_pages_max;
-        self.side.windows_cut_short += u64::from(short);
+        self.side.windows_short += u64::from(ra.size * 16 <= self.window_pages_max);
         *self.starts.entry(index & ((1 << self.order_max) - 1)).or_default() += 1;
     }
 
@@ -460,9 +464,7 @@ impl Judge {
         }
         let cause = match context {
             Context::Order0(cause) => cause,
-            Context::Window { start, end, order } => {
-                self.cause(folio, start..end, order, file_pages)
-            }
+            Context::Window { start, end } => self.cause(folio, &(start..end), file_pages),
         };
         let count = self.side.causes.entry(cause).or_default();
         count.folios += 1;
@@ -470,17 +472,18 @@ impl Judge {
     }
 
     /// Why a folio of a window is below the largest order.
-    fn cause(&self, folio: Folio, window: Range<u64>, order: u32, file_pages: u64) -> Cause {
-        let wanted = order.min(u32::from(self.order_max));
-        if u32::from(folio.order.0) < wanted {
-            if folio.index.0 & ((1 << wanted) - 1) != 0 {
-                return Cause::StartNotAligned;
-            }
+    fn cause(&self, folio: Folio, window: &Range<u64>, file_pages: u64) -> Cause {
+        let largest_pages = 1 << self.order_max;
+        if window.end - window.start < largest_pages {
+            Cause::SmallWindow
+        } else if folio.index.0 % largest_pages != 0 {
+            Cause::StartNotAligned
+        } else if folio.index.0 + largest_pages > window.end.min(file_pages) {
             let ends_with_file = window.end >= file_pages;
-            return if ends_with_file { Cause::EndOfFile } else { Cause::WindowEnd };
+            if ends_with_file { Cause::EndOfFile } else { Cause::WindowEnd }
+        } else {
+            Cause::RampUp
         }
-        let window_pages = window.end - window.start;
-        if window_pages >> (wanted + 1) == 0 { Cause::SmallWindow } else { Cause::RampUp }
     }
 
     fn finish(mut self) -> PolicySide {

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel::{
-    Access, Advice, Built, Decided, Instance, InstanceSettings, Isolation, OpenId, Options, Session,
-    Tree,
+    Access, Advice, Built, Decided, Instance, InstanceSettings, Isolation, OpenId, Options,
+    Session, Tree,
 };
 use replay::page_cache::Folio;
 use replay::policy::{self, Policy, PolicyError, Rules};
@@ -85,8 +85,7 @@ pub fn build(spec: &str, options: &TreeOptions) -> Result<Built, TreeError> {
         };
         build.patch = Some(PathBuf::from(patch));
     }
-    let failed =
-        |source| TreeError::Kernel { spec: spec.to_owned(), source: Box::new(source) };
+    let failed = |source| TreeError::Kernel { spec: spec.to_owned(), source: Box::new(source) };
     let tree = Tree::parse(path).map_err(failed)?;
     Built::new(&tree, &build).map_err(failed)
 }
@@ -221,6 +220,17 @@ fn advice(open: OpenMirror, rac: &Readahead<'_>) -> Option<Access> {
 
 /// Carries out decisions on the replay's side. `false` if they do not fit its page cache.
 fn follow(rac: &mut Readahead<'_>, decided: &[Decided]) -> bool {
+    // The tree's state is logged after the folios it led to; the replay notes it before them.
+    for decided in decided {
+        if let Decided::Window { start, size, async_size, order } = *decided {
+            rac.ra.start = start.0;
+            rac.ra.size = u64::from(size);
+            rac.ra.async_size = u64::from(async_size);
+            rac.ra.order = order.map_or(0, |order| u32::from(order.0));
+            rac.index = start.0;
+            rac.note_window(rac.ra.order);
+        }
+    }
     let mut fits = true;
     for decided in decided {
         match *decided {
@@ -228,14 +238,6 @@ fn follow(rac: &mut Readahead<'_>, decided: &[Decided]) -> bool {
                 fits &= rac.follow_folio(Folio { index, order }, marked);
             }
             Decided::DeviceRead { start, pages } => rac.follow_read(start, u64::from(pages)),
-            Decided::Window { start, size, async_size, order } => {
-                rac.ra.start = start.0;
-                rac.ra.size = u64::from(size);
-                rac.ra.async_size = u64::from(async_size);
-                rac.ra.order = order.map_or(0, |order| u32::from(order.0));
-                rac.index = start.0;
-                rac.note_window(rac.ra.order);
-            }
             _ => {}
         }
     }

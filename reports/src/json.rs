@@ -3,6 +3,7 @@
 //! The shapes are described by the JSON Schemas in `reports/schema`. Fields may
 //! be added to a version of a schema, never renamed or removed.
 
+use analysis::explain::Explanation;
 use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
 use analysis::verify::CaptureVerify;
@@ -16,6 +17,11 @@ pub fn replay(report: &ReplayReport) -> String {
 /// `rareplay.inspect/1`.
 pub fn inspect(report: &InspectReport) -> String {
     document(report)
+}
+
+/// `rareplay.explain/1`.
+pub fn explain(explanation: &Explanation) -> String {
+    document(explanation)
 }
 
 /// `rareplay.verify/1`.

@@ -1,5 +1,6 @@
 //! Terminal output. Pure functions: the caller prints.
 
+mod explain;
 mod inspect;
 mod replay;
 mod verify;
@@ -10,6 +11,7 @@ use traces::capture::{Losses, Severity};
 use crate::figures::Trend;
 use crate::grid::paint;
 
+pub use explain::explain;
 pub use inspect::inspect;
 pub(crate) use inspect::inspect_head;
 pub use replay::replay;

@@ -1,0 +1,25 @@
+//! `rareplay calibrate`
+
+use anyhow::Context;
+
+use crate::cli::CalibrateArgs;
+use crate::{exit, output};
+
+pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
+    let mut ready = Vec::new();
+    for path in &args.captures {
+        ready.push(args.source.ready(path)?);
+    }
+    let sources: Vec<_> = ready.iter().map(|ready| &ready.loaded.source).collect();
+    let calibration = analysis::calibrate::calibrate(&sources)?;
+    let toml = calibration.to_toml()?;
+    match &args.output {
+        Some(path) => {
+            std::fs::write(path, toml)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            output::print(&calibration.report.to_string())?;
+        }
+        None => output::print(&toml)?,
+    }
+    Ok(exit::OK)
+}

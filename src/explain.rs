@@ -1,0 +1,27 @@
+//! `rareplay explain`
+
+use analysis::explain::{ExplainOptions, explain};
+
+use crate::cli::{ExplainArgs, Format, UsageError};
+use crate::{exit, output, sources};
+
+pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
+    let policies = sources::policies(&args.policies, &args.tree)?;
+    let [a, b] = &policies[..] else {
+        let given = policies.len();
+        return Err(UsageError(format!("explain takes --policy twice, not {given} times")).into());
+    };
+    let ready = args.source.ready(&args.source_path)?;
+    let options = ExplainOptions { inode: args.file, from_access: args.at };
+    let explanation = explain(&ready.loaded.source, &**a, &**b, options)?;
+    sources::check_failures(&policies)?;
+    output::print(&match args.output.format {
+        Format::Text => reports::text::explain(&explanation, &output::style()),
+        Format::Json => reports::json::explain(&explanation),
+        other => {
+            let known = "explain prints text and json";
+            return Err(UsageError(format!("{known}, not {other:?}").to_lowercase()).into());
+        }
+    })?;
+    Ok(exit::OK)
+}
