@@ -6,6 +6,7 @@
 
 pub mod chart;
 pub mod csv;
+pub mod gate;
 pub mod html;
 pub mod json;
 pub mod mail;
