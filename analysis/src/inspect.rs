@@ -21,7 +21,7 @@ use crate::result::{DeviceReads, FolioCounts, SettingView, StreamCounts, view_se
 
 pub use files::FileStats;
 pub use pattern::{AccessPattern, PatternCounts};
-pub use requests::{DeviceStats, Percentiles, SizeCount};
+pub use requests::{DeviceStats, Percentiles};
 
 /// A capture, described.
 #[derive(Clone, Debug, PartialEq, Serialize)]

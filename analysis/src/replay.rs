@@ -12,8 +12,8 @@ use traces::capture::Losses;
 use traces::units::PAGE_SHIFT;
 
 use crate::result::{
-    DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, StreamCounts,
-    WaitPercentiles, view_settings,
+    DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SizeCount,
+    StreamCounts, WaitPercentiles, view_settings,
 };
 use crate::verify::CaptureVerify;
 
@@ -140,6 +140,12 @@ fn summarize(policy: &str, machine: &Machine<'_>, timeline: &Timeline) -> Policy
             p99: waits.percentile(99),
             max: waits.max(),
         },
+        read_wait_quantiles_ns: (0..=100).map(|percent| waits.percentile(percent)).collect(),
+        request_sizes: timeline
+            .request_sizes
+            .iter()
+            .map(|(&bytes, &count)| SizeCount { bytes, count })
+            .collect(),
         cache_lock: lock,
         windows,
     }

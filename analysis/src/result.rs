@@ -59,6 +59,15 @@ pub struct WaitPercentiles {
     pub max: u64,
 }
 
+/// Requests of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SizeCount {
+    /// Size of a request.
+    pub bytes: u64,
+    /// Requests of this size.
+    pub count: u64,
+}
+
 /// One policy's replay of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PolicyResult {
@@ -74,6 +83,10 @@ pub struct PolicyResult {
     pub elapsed_ns: u64,
     /// Wait per read.
     pub read_wait_ns: WaitPercentiles,
+    /// Wait per read at 0, 1, 2, ... 100 percent of the reads, shortest first.
+    pub read_wait_quantiles_ns: Vec<u64>,
+    /// Device reads by size, smallest first.
+    pub request_sizes: Vec<SizeCount>,
     /// Page cache lock work.
     pub cache_lock: replay::log::CacheLock,
     /// Windows the large-folio path was asked to fill.

@@ -98,12 +98,14 @@ pub enum Error {
         revision: String,
     },
     /// The repository does not have it.
-    #[error("no commit {revision} in {}", repository.display())]
+    #[error("no commit {revision} in {}: {message}", repository.display())]
     NoRevision {
         /// The repository.
         repository: PathBuf,
         /// What was asked for.
         revision: String,
+        /// What git said.
+        message: String,
     },
     /// The tree lacks a file that every kernel has.
     #[error("{tree} has no {path}: is it a kernel tree?")]

@@ -28,6 +28,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Longest notes a worker may send.
 const NOTES_BYTES: u32 = 4096;
 
+/// The memory of one file's replay serves the next, rather than going back to the kernel between.
+const KEEP_MEMORY: &str =
+    "glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824";
+
 /// A running worker.
 pub(crate) struct Worker {
     child: Child,
@@ -45,6 +49,7 @@ impl Worker {
         let (control, theirs) = UnixStream::pair().map_err(io)?;
         let (shared, memory) = Shared::create()?;
         let child = worker::command(limits, worker::REPLAY)?
+            .env("GLIBC_TUNABLES", KEEP_MEMORY)
             .arg(limits.memory_bytes.to_string())
             .arg(limits.cpu_time.as_secs().max(1).to_string())
             .arg(built.object())

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::archive;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, harmless};
 
 /// Text of files by their path within the tree; `None` for a file the tree does not have.
 pub(crate) type Files = BTreeMap<String, Option<String>>;
@@ -148,7 +148,7 @@ fn read_object(answers: &mut impl BufRead) -> std::io::Result<Option<String>> {
 
 fn resolve(repository: &Path, revision: &str) -> Result<String> {
     let out = git(repository)
-        .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+        .args(["rev-parse", "--verify", "--end-of-options"])
         .arg(format!("{revision}^{{commit}}"))
         .output()
         .map_err(|source| Error::Io { what: "git".to_owned(), source })?;
@@ -156,6 +156,7 @@ fn resolve(repository: &Path, revision: &str) -> Result<String> {
         return Err(Error::NoRevision {
             repository: repository.to_owned(),
             revision: revision.to_owned(),
+            message: harmless(String::from_utf8_lossy(&out.stderr).trim()),
         });
     }
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())

@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, blk, ftrace, perf, systrace, text, trace_dat};
+use crate::{Error, blk, ftrace, histogram, perf, systrace, text, trace_dat};
 
 /// Bytes a recogniser may look at.
 const HEAD_BYTES: usize = 64 << 10;
@@ -86,6 +86,10 @@ fn describe(head: &[u8]) -> Found {
     let bytes = head.len();
     if head.starts_with(b"PERFILE2") {
         let text = "a perf.data file, which `perf script` turns into text".to_owned();
+        return Found { bytes, text };
+    }
+    if histogram::recognise(head) {
+        let text = "a histogram, which has no events but can be compared with".to_owned();
         return Found { bytes, text };
     }
     let is_binary = |&b: &u8| b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c);

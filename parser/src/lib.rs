@@ -16,6 +16,8 @@
 //!
 //! Byte order and word size are those of the machine traced, whatever this one has.
 //!
+//! Histograms of folio orders from bpftrace or bcc have no events: [`read_histograms`] reads them.
+//!
 //! Nothing is dropped silently. What a format says about lost events, and every line or record that
 //! could not be understood, ends up in [`Capture::losses`] with a count and its first place; events
 //! that are understood but not used are counted by name in [`Capture::unused_events`]. A damaged tail
@@ -42,6 +44,7 @@ mod directory;
 mod error;
 mod events;
 mod ftrace;
+mod histogram;
 mod input;
 mod perf;
 mod raw_pages;
@@ -58,6 +61,7 @@ use traces::capture::Capture;
 
 pub use assemble::Sink;
 pub use error::Error;
+pub use histogram::{OrderBucket, OrderHistogram, OrderHistograms, read_histograms};
 
 use assemble::{Assembler, Collector};
 use input::Input;

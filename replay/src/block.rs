@@ -183,7 +183,8 @@ impl BlockLayer {
     fn finish_bio(&mut self, file: u32, out: &mut Vec<Request>) {
         let mut part: Option<Request> = None;
         let mut sector = self.bio_sector;
-        for vector in std::mem::take(&mut self.vectors) {
+        let mut vectors = std::mem::take(&mut self.vectors);
+        for vector in vectors.drain(..) {
             let mut page = vector.page;
             let mut left = vector.pages * SECTORS_PER_PAGE;
             while left > 0 {
@@ -205,6 +206,7 @@ impl BlockLayer {
                 left -= take;
             }
         }
+        self.vectors = vectors;
         if let Some(part) = part {
             self.plug(part, out);
         }

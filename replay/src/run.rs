@@ -506,7 +506,9 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         for id in ids.drain(..) {
             time += self.options.cpu.request_ns;
             self.timeline.requests += 1;
-            self.timeline.request_bytes += self.flights.get(id).request.sectors << SECTOR_SHIFT;
+            let bytes = self.flights.get(id).request.sectors << SECTOR_SHIFT;
+            self.timeline.request_bytes += bytes;
+            *self.timeline.request_sizes.entry(bytes).or_default() += 1;
             if self.is_next(time) {
                 self.issue(time, id);
             } else {

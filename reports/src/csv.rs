@@ -39,6 +39,28 @@ pub fn orders(report: &ReplayReport) -> String {
     lines.finish()
 }
 
+/// Data of the wait chart: `policy,percent_of_reads,wait_ns`.
+pub fn waits(report: &ReplayReport) -> String {
+    let mut lines = Lines::new(["policy", "percent_of_reads", "wait_ns"]);
+    for result in &report.results {
+        for (percent, ns) in result.read_wait_quantiles_ns.iter().enumerate() {
+            lines.push([&result.policy, &percent.to_string(), &ns.to_string()]);
+        }
+    }
+    lines.finish()
+}
+
+/// Data of the size chart, not summed up: `policy,bytes,requests`.
+pub fn sizes(report: &ReplayReport) -> String {
+    let mut lines = Lines::new(["policy", "bytes", "requests"]);
+    for result in &report.results {
+        for size in &result.request_sizes {
+            lines.push([&result.policy, &size.bytes.to_string(), &size.count.to_string()]);
+        }
+    }
+    lines.finish()
+}
+
 /// One line per capture.
 pub fn verify(captures: &[CaptureVerify]) -> String {
     let mut lines = Lines::new([

@@ -1,6 +1,8 @@
 //! The figures of a replay in the order in which every report shows them.
 
-use analysis::result::{FolioCounts, PolicyResult, ReplayReport};
+use std::collections::BTreeMap;
+
+use analysis::result::{FolioCounts, PolicyResult, ReplayReport, SizeCount};
 
 use crate::number::{Scale, Unit, percent_change};
 
@@ -73,6 +75,27 @@ pub(crate) fn orders_shown(report: &ReplayReport) -> usize {
 /// Pages in folios of each order.
 pub(crate) fn pages_by_order(folios: &FolioCounts) -> Vec<u64> {
     folios.by_order.iter().enumerate().map(|(order, count)| count << order).collect()
+}
+
+/// Requests of about one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SizeBucket {
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Requests by the power of two of bytes that their size does not exceed.
+pub(crate) type SizeBuckets = BTreeMap<u64, SizeBucket>;
+
+/// Sums up sizes by powers of two.
+pub(crate) fn size_buckets(sizes: &[SizeCount]) -> SizeBuckets {
+    let mut buckets = SizeBuckets::new();
+    for size in sizes {
+        let bucket = buckets.entry(size.bytes.max(1).next_power_of_two()).or_default();
+        bucket.requests += size.count;
+        bucket.bytes += size.bytes * size.count;
+    }
+    buckets
 }
 
 /// All sections of a report.

@@ -6,6 +6,7 @@
 
 pub mod chart;
 pub mod csv;
+pub mod gate;
 pub mod html;
 pub mod json;
 pub mod mail;
@@ -36,7 +37,7 @@ pub enum Error {
 }
 
 /// Writes a report as files into a folder, which is made if it is not there: `index.html`, which
-/// needs none of the others, `orders.svg` with its data in `orders.csv`, and `report.json`.
+/// needs none of the others, each chart as SVG with its data as CSV, and `report.json`.
 pub fn write_dir(report: &ReplayReport, directory: &Path) -> Result<(), Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -47,6 +48,10 @@ pub fn write_dir(report: &ReplayReport, directory: &Path) -> Result<(), Error> {
         ("index.html", html::replay(report)),
         ("orders.svg", chart::orders(report)),
         ("orders.csv", csv::orders(report)),
+        ("sizes.svg", chart::sizes(report)),
+        ("sizes.csv", csv::sizes(report)),
+        ("waits.svg", chart::waits(report)),
+        ("waits.csv", csv::waits(report)),
         ("report.json", json::replay(report)),
     ];
     for (name, text) in files {

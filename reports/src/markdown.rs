@@ -155,7 +155,7 @@ fn paragraph(text: &str) -> String {
 }
 
 /// Text that Markdown must not take for markup. An underscore inside a word is none.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let letters: Vec<char> = text.chars().collect();
     let is_word =

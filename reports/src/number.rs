@@ -101,6 +101,15 @@ pub(crate) fn percent_change(before: u64, after: u64) -> Option<f64> {
     (before > 0).then(|| (after as f64 - before as f64) / before as f64 * 100.0)
 }
 
+/// A power of two of bytes.
+pub(crate) fn size_name(bytes: u64) -> String {
+    match bytes {
+        0..0x400 => format!("{bytes} B"),
+        0x400..0x10_0000 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
 /// A signed percentage.
 pub(crate) fn signed_percent(percent: f64) -> String {
     let text = format!("{percent:+.1}%");

@@ -156,7 +156,12 @@ pub(super) fn evidence(
     candidate: &Measured,
 ) -> Option<String> {
     match metric {
-        Metric::MeanOrder | Metric::Folios => moved_bytes(orders),
+        Metric::MeanOrder => moved_bytes(orders),
+        Metric::Folios => {
+            let mean = |side: &Measured| mean_folio_kib(&side.total_by_order());
+            let (from, to) = (mean(baseline)?, mean(candidate)?);
+            Some(format!("mean folio {from:.1} KiB to {to:.1} KiB"))
+        }
         Metric::DeviceReads => {
             let mean = |side: &Measured| {
                 let bytes = side.sample(Metric::DeviceReadBytes)?.median();
@@ -175,6 +180,12 @@ pub(super) fn evidence(
         }
         _ => None,
     }
+}
+
+fn mean_folio_kib(by_order: &[u64]) -> Option<f64> {
+    let pages: u64 = by_order.iter().enumerate().map(|(order, count)| count << order).sum();
+    let folios: u64 = by_order.iter().sum();
+    (folios > 0).then(|| pages as f64 * 4.0 / folios as f64)
 }
 
 /// The order that lost most bytes and the one that gained most.

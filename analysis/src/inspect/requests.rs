@@ -8,7 +8,7 @@ use traces::capture::Capture;
 use traces::event::{Device, Event, EventKind, Extent, Rwbs};
 use traces::units::{SECTOR_SHIFT, Sector, Time};
 
-use crate::result::DeviceReads;
+use crate::result::{DeviceReads, SizeCount};
 
 /// Percentiles by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,15 +34,6 @@ impl Percentiles {
         let count = values.len() as u64;
         Some(Self { count, p50: rank(50), p90: rank(90), p99: rank(99), max })
     }
-}
-
-/// Data reads of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct SizeCount {
-    /// Size of a request.
-    pub bytes: u64,
-    /// Requests of this size.
-    pub count: u64,
 }
 
 /// Requests of one block device.

@@ -3,6 +3,7 @@
 mod blk;
 mod common;
 mod ftrace;
+mod histogram;
 mod input;
 mod perf;
 mod properties;

@@ -312,6 +312,13 @@ proptest! {
     #[test]
     fn any_bytes(bytes in vec(any::<u8>(), 0..2000)) {
         let _ = parser::read(&bytes[..], "test");
+        let _ = parser::read_histograms(&bytes[..], "test");
+    }
+
+    /// Pieces of histograms in any order.
+    #[test]
+    fn any_histogram(pieces in vec(prop::sample::select(PIECES), 0..40)) {
+        let _ = parser::read_histograms(pieces.concat().as_bytes(), "test");
     }
 
     /// Starts of every format, then anything.
@@ -341,6 +348,27 @@ proptest! {
         let _ = parser::read(&bytes[..], "test");
     }
 }
+
+const PIECES: &[&str] = &[
+    "@",
+    "o",
+    "[",
+    "]",
+    ":",
+    "]:",
+    ", ",
+    ",",
+    ")",
+    "...",
+    " -> ",
+    ": count",
+    "|@|",
+    " ",
+    "\n",
+    "0",
+    "7",
+    "18446744073709551615",
+];
 
 const FIXTURES: &[&str] = &[
     "linux-6.12-tgid.trace.txt",

@@ -78,15 +78,19 @@ impl Flash {
     ) {
         let mut at = (request.sector.0 & SECTORS_MASK) << SECTOR_SHIFT;
         let end = at + (request.sectors << SECTOR_SHIFT);
+        let page = at / self.page_bytes;
+        let mut page_end = (page + 1) * self.page_bytes;
+        let mut plane = (page % self.planes.count()) as usize;
+        let mut channel = (page % self.channels.len() as u64) as usize;
         while at < end {
-            let page = at / self.page_bytes;
-            let part_end = end.min((page + 1) * self.page_bytes);
-            let plane = (page % self.planes.count()) as usize;
+            let part_end = end.min(page_end);
             let read_ns = self.variation.draw(self.page_read_ns);
             let read = self.planes.serve_on(plane, now, read_ns);
-            let channel = (page % self.channels.len() as u64) as usize;
             arrived(self.channels[channel].transfer(read, part_end - at), part_end - at);
             at = part_end;
+            page_end += self.page_bytes;
+            plane = if plane + 1 == self.planes.count() as usize { 0 } else { plane + 1 };
+            channel = if channel + 1 == self.channels.len() { 0 } else { channel + 1 };
         }
     }
 }

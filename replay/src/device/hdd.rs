@@ -146,6 +146,12 @@ impl Hdd {
         }
     }
 
+    /// Sectors of the whole disk.
+    #[cfg(test)]
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
     fn place(&self, sector: u64) -> Place {
         let sector = sector % self.sectors;
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
@@ -284,7 +290,7 @@ impl Device for Hdd {
                 return now;
             }
             match self.continued(now, start) {
-                Some(stream) => stream.reaches(start + sectors),
+                Some(stream) => stream.reaches(start).max(now),
                 None => self.positioned(now, self.place(start)),
             }
         };

@@ -16,6 +16,8 @@ mod pipe;
 pub mod presets;
 pub mod queue;
 pub mod sata_ssd;
+#[cfg(test)]
+mod tests;
 mod variation;
 pub mod virtio;
 

@@ -7,16 +7,21 @@ use traces::units::Time;
 pub(super) struct Pipe {
     bytes_per_s: u64,
     free: Time,
+    /// The last size and its time: most transfers are of one size, and dividing is slow.
+    last: (u64, u64),
 }
 
 impl Pipe {
     pub(super) fn new(bytes_per_s: u64) -> Self {
-        Self { bytes_per_s: bytes_per_s.max(1), free: Time(0) }
+        Self { bytes_per_s: bytes_per_s.max(1), free: Time(0), last: (0, 0) }
     }
 
     /// How long `bytes` take to cross.
-    pub(super) fn transfer_ns(&self, bytes: u64) -> u64 {
-        bytes.saturating_mul(1_000_000_000) / self.bytes_per_s
+    pub(super) fn transfer_ns(&mut self, bytes: u64) -> u64 {
+        if self.last.0 != bytes {
+            self.last = (bytes, bytes.saturating_mul(1_000_000_000) / self.bytes_per_s);
+        }
+        self.last.1
     }
 
     /// When `bytes` that are ready at `now` have crossed.

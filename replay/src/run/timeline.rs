@@ -1,5 +1,7 @@
 //! What a run on virtual time gives.
 
+use std::collections::BTreeMap;
+
 use traces::units::Time;
 
 use crate::device::queue::QueueUse;
@@ -19,6 +21,8 @@ pub struct Timeline {
     pub requests: u64,
     /// Their bytes.
     pub request_bytes: u64,
+    /// Requests by their bytes.
+    pub request_sizes: BTreeMap<u64, u64>,
     /// Requests that completed, which is all of them.
     pub requests_completed: u64,
     /// Sum of the requests' times from submission to completion.

@@ -8,10 +8,19 @@
 
 #![expect(clippy::cast_possible_wrap, reason = "counts of rows, lines and pixels are small")]
 
+mod axis;
+mod bars;
 mod canvas;
+mod frame;
 mod orders;
+mod sizes;
 mod style;
 mod svg;
+mod waits;
 
 pub use orders::orders;
 pub(crate) use orders::panels as order_panels;
+pub(crate) use sizes::panels as size_panels;
+pub use sizes::sizes;
+pub(crate) use waits::panel as wait_panel;
+pub use waits::waits;

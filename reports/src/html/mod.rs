@@ -1,15 +1,20 @@
 //! One HTML file with everything in it: no script, no request, light and dark, on paper too.
 
+mod charts;
+
 use analysis::result::{ReplayReport, SettingView};
 use analysis::verify::CaptureVerify;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use traces::capture::Severity;
 use traces::settings::Origin;
 
-use crate::chart;
-use crate::figures::{Row, Section, Trend, orders_shown, pages_by_order, sections};
-use crate::number::{count, percent, signed_percent};
+use crate::figures::{Row, Section, Trend, sections};
+use crate::number::{count, signed_percent};
 use crate::words::{self, Outcome};
+
+/// What [`write_dir`](crate::write_dir) writes beside the page.
+const FILES_BESIDE: [&str; 7] =
+    ["orders.svg", "orders.csv", "waits.svg", "waits.csv", "sizes.svg", "sizes.csv", "report.json"];
 
 const STYLE: &str = include_str!("style.css");
 
@@ -34,8 +39,10 @@ pub fn replay(report: &ReplayReport) -> String {
                     (losses(report))
                 }
                 main {
-                    (orders(report))
+                    (charts::orders(report))
                     (figures(report))
+                    (charts::waits(report))
+                    (charts::sizes(report))
                     (origin(report))
                 }
                 (footer())
@@ -75,71 +82,6 @@ fn losses(report: &ReplayReport) -> Markup {
             p.outcome.(class) {
                 strong { (name) ": " } (kind.describe()) ": " (count(loss.count))
                 " (first: " code { (loss.first) } ")"
-            }
-        }
-    }
-}
-
-fn orders(report: &ReplayReport) -> Markup {
-    html! {
-        section aria-labelledby="orders" {
-            h2 id="orders" { "Folios by order" }
-            figure {
-                div.charts {
-                    @for panel in chart::order_panels(report) { (PreEscaped(panel)) }
-                }
-                figcaption {
-                    "A folio of order n holds 2" sup { "n" } " pages of 4 KiB. First: how many were inserted. "
-                    "Second: how the pages inserted are spread over the orders."
-                }
-            }
-            div.scroll tabindex="0" role="region" aria-label="Folios by order, as a table" {
-                (order_table(report))
-            }
-        }
-    }
-}
-
-fn order_table(report: &ReplayReport) -> Markup {
-    let share = |result: &analysis::result::PolicyResult, order: usize| {
-        let pages = pages_by_order(&result.folios);
-        let of_order = pages.get(order).copied().unwrap_or(0);
-        percent(of_order as f64 / pages.iter().sum::<u64>().max(1) as f64)
-    };
-    html! {
-        table {
-            caption { "Folios inserted, and share of the pages in them" }
-            thead {
-                tr {
-                    th scope="col" rowspan="2" { "Order" }
-                    @for result in &report.results {
-                        th.policy scope="colgroup" colspan="2" { (result.policy) }
-                    }
-                }
-                tr {
-                    @for _ in &report.results {
-                        th scope="col" { "folios" }
-                        th scope="col" { "pages" }
-                    }
-                }
-            }
-            tbody {
-                @for order in 0..orders_shown(report) {
-                    tr {
-                        th scope="row" { (order) }
-                        @for result in &report.results {
-                            td { (count(result.folios.of(order))) }
-                            td { (share(result, order)) }
-                        }
-                    }
-                }
-                tr.total {
-                    th scope="row" { "All" }
-                    @for result in &report.results {
-                        td { (count(result.folios.total)) }
-                        td { "100%" }
-                    }
-                }
             }
         }
     }
@@ -254,8 +196,8 @@ fn footer() -> Markup {
         footer {
             p { "rareplay " (env!("CARGO_PKG_VERSION")) }
             p.files {
-                "Beside this page: " a href="orders.svg" { "orders.svg" } ", "
-                a href="orders.csv" { "orders.csv" } ", " a href="report.json" { "report.json" }
+                "Beside this page:"
+                @for name in FILES_BESIDE { " " a href=(name) { (name) } }
             }
         }
     }

@@ -77,25 +77,32 @@ fn check_self_contained(text: &str) {
 }
 
 #[test]
-fn order_charts_are_whole() {
+fn charts_are_whole() {
     for report in [sample::pair(), sample::several(), sample::workload()] {
-        let svg = chart::orders(&report);
-        check(&svg);
-        check_self_contained(&svg);
-        assert_eq!(svg, chart::orders(&report), "the same bytes each time");
-        for panel in chart::order_panels(&report) {
-            check(&panel);
+        for chart in [chart::orders, chart::sizes, chart::waits] {
+            let svg = chart(&report);
+            check(&svg);
+            check_self_contained(&svg);
+            assert_eq!(svg, chart(&report), "the same bytes each time");
+        }
+        let panels = [chart::order_panels(&report), chart::size_panels(&report)];
+        for panel in panels.concat().iter().chain([&chart::wait_panel(&report)]) {
+            check(panel);
         }
     }
 }
 
 #[test]
-fn an_order_chart_of_nothing_has_its_axes() {
+fn charts_of_nothing_have_their_axes() {
     let mut report = sample::pair();
     for result in &mut report.results {
         result.folios = sample::folios(&[0]);
+        result.read_wait_quantiles_ns = Vec::new();
+        result.request_sizes = Vec::new();
     }
-    check(&chart::orders(&report));
+    for chart in [chart::orders, chart::sizes, chart::waits] {
+        check(&chart(&report));
+    }
 }
 
 #[test]
@@ -116,8 +123,10 @@ fn a_bar_is_as_long_as_its_logarithm() {
 }
 
 #[test]
-fn order_chart() {
+fn charts_look_as_they_did() {
     assert_snapshot!("chart_orders", chart::orders(&sample::pair()));
+    assert_snapshot!("chart_sizes", chart::sizes(&sample::pair()));
+    assert_snapshot!("chart_waits", chart::waits(&sample::pair()));
 }
 
 #[test]
@@ -136,7 +145,7 @@ fn pages_need_nothing_else() {
 }
 
 #[test]
-fn page() {
+fn pages_look_as_they_did() {
     assert_snapshot!("html_replay", html::replay(&sample::pair()));
     let several = html::replay(&sample::several());
     let header = several.split("<header>").nth(1).and_then(|rest| rest.split("</header>").next());
@@ -163,7 +172,17 @@ fn a_folder_has_page_chart_data_and_json() {
         .map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    assert_eq!(names, ["index.html", "orders.csv", "orders.svg", "report.json"]);
+    let expected = [
+        "index.html",
+        "orders.csv",
+        "orders.svg",
+        "report.json",
+        "sizes.csv",
+        "sizes.svg",
+        "waits.csv",
+        "waits.svg",
+    ];
+    assert_eq!(names, expected);
     let blocked = path.join("report.json").join("under");
     let error = crate::write_dir(&sample::pair(), &blocked).expect_err("a file is in the way");
     assert!(error.to_string().starts_with("cannot write "), "{error}");

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use analysis::inspect::{
-    DeviceStats, EventCounts, FileStats, InspectReport, PatternCounts, Percentiles, SizeCount,
-    StreamsView, Usage,
+    DeviceStats, EventCounts, FileStats, InspectReport, PatternCounts, Percentiles, StreamsView,
+    Usage,
 };
 use analysis::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SettingView,
-    StreamCounts, WaitPercentiles,
+    SizeCount, StreamCounts, WaitPercentiles,
 };
 use analysis::verify::{CaptureVerify, Difference, Matched, Timing};
 use replay::log::CacheLock;
@@ -23,6 +23,15 @@ pub(crate) fn folios(by_order: &[u64]) -> FolioCounts {
     FolioCounts { total: by_order.iter().sum(), by_order: by_order.to_vec() }
 }
 
+fn size(kib: u64, count: u64) -> SizeCount {
+    SizeCount { bytes: kib << 10, count }
+}
+
+/// Half of the reads do not wait; the others wait longer and longer, up to `longest_ns`.
+fn quantiles(longest_ns: u64) -> Vec<u64> {
+    (0..=100_u64).map(|n| n.saturating_sub(50).pow(3) * longest_ns / 125_000).collect()
+}
+
 pub(crate) fn mainline() -> PolicyResult {
     PolicyResult {
         policy: "linux-6.18".to_owned(),
@@ -31,6 +40,14 @@ pub(crate) fn mainline() -> PolicyResult {
         pages: PageCounts { inserted: 131_072, read: 131_072, unused: 0 },
         elapsed_ns: 251_318_400,
         read_wait_ns: WaitPercentiles { p50: 211_400, p99: 498_112, max: 1_204_880 },
+        read_wait_quantiles_ns: quantiles(1_204_880),
+        request_sizes: vec![
+            size(4, 2),
+            size(48, 768),
+            size(64, 511),
+            size(128, 1022),
+            size(340, 1024),
+        ],
         cache_lock: CacheLock { acquisitions: 9721, lookups: 1024, ..CacheLock::default() },
         windows: 2052,
     }
@@ -43,6 +60,8 @@ pub(crate) fn align() -> PolicyResult {
         device_reads: DeviceReads { count: 1029, bytes: 512 << 20 },
         elapsed_ns: 200_104_000,
         read_wait_ns: WaitPercentiles { p50: 180_950, p99: 402_000, max: 1_204_880 },
+        read_wait_quantiles_ns: quantiles(602_440),
+        request_sizes: vec![size(4, 3), size(12, 2), size(124, 1), size(256, 2), size(512, 1021)],
         cache_lock: CacheLock { acquisitions: 1039, ..CacheLock::default() },
         windows: 1027,
         ..mainline()
@@ -189,6 +208,8 @@ pub(crate) fn several() -> ReplayReport {
         pages: PageCounts { inserted: 81_977, read: 81_977, unused: 53 },
         elapsed_ns: 3_104_000_000,
         read_wait_ns: WaitPercentiles { p50: 0, p99: 98_112, max: 4_204_880 },
+        read_wait_quantiles_ns: vec![0; 101],
+        request_sizes: vec![size(4, 3), size(248, 1322)],
         cache_lock,
         windows: 0,
     };
@@ -231,7 +252,6 @@ pub(crate) fn workload() -> ReplayReport {
 pub(crate) fn inspected() -> InspectReport {
     let percentiles = |count, p50, p90, p99, max| Some(Percentiles { count, p50, p90, p99, max });
     let reads = DeviceReads { count: 3327, bytes: 512 << 20 };
-    let size = |kib: u64, count| SizeCount { bytes: kib << 10, count };
     InspectReport {
         schema: "rareplay.inspect/1",
         source: CAPTURE.to_owned(),

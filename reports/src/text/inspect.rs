@@ -4,8 +4,9 @@ use analysis::inspect::{DeviceStats, FileStats, InspectReport, Percentiles};
 use analysis::result::FolioCounts;
 
 use super::{BOLD, CARE, Style, losses};
+use crate::figures::size_buckets;
 use crate::grid::{Cell, Grid};
-use crate::number::{Unit, count, counted, percent};
+use crate::number::{Unit, count, counted, percent, size_name};
 use crate::words;
 
 /// Files listed; the JSON output has them all.
@@ -150,17 +151,14 @@ fn devices(devices: &[DeviceStats], style: Style) -> String {
 
 /// Data reads by size, in powers of two.
 fn sizes(device: &DeviceStats, style: Style) -> String {
-    let mut buckets: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
-    for size in &device.sizes {
-        *buckets.entry(size.bytes.max(1).next_power_of_two()).or_default() += size.count;
-    }
-    let most = buckets.values().copied().max().unwrap_or(1);
+    let buckets = size_buckets(&device.sizes);
+    let most = buckets.values().map(|bucket| bucket.requests).max().unwrap_or(0).max(1);
     let mut grid = Grid::new("lrl");
     grid.push_across(bold(&format!("Data reads of {} by size, up to", device.device)));
-    for (bytes, n) in buckets {
-        let bar = "#".repeat((n * BAR_WIDTH).div_ceil(most) as usize);
-        let size = if bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes >> 10) };
-        grid.push(vec![format!("  {size}").into(), count(n).into(), bar.into()]);
+    for (bytes, bucket) in buckets {
+        let bar = "#".repeat((bucket.requests * BAR_WIDTH).div_ceil(most) as usize);
+        let name = format!("  {}", size_name(bytes));
+        grid.push(vec![name.into(), count(bucket.requests).into(), bar.into()]);
     }
     grid.render(style.colour)
 }
