@@ -42,11 +42,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
     Ok(if code == exit::OK && differs { exit::DIFFERS } else { code })
 }
 
-fn check(
-    args: &VerifyArgs,
-    model: &Model,
-    file: &Path,
-) -> anyhow::Result<CaptureVerify> {
+fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<CaptureVerify> {
     let ready = args.source.ready(file)?;
     // Each capture has its own: the failure of a tree's code on one says nothing of the others.
     let named = sources::policies(args.policy.as_slice(), &args.tree)?.pop();
