@@ -92,7 +92,7 @@ fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
     Refusal { verdict: Verdict::BadInput, reason: error.to_string() }
 }
 
-fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, Refusal> {
+pub(super) fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, Refusal> {
     let loaded = load(path, &options.load).map_err(|error| bad_input(&error))?;
     let losses = loaded.capture.as_ref().map(|capture| &capture.losses);
     if let Some(losses) = losses.filter(|losses| losses.severity() == Some(Severity::DataLoss))
