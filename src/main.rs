@@ -3,6 +3,7 @@
 mod cli;
 mod compare;
 mod exit;
+mod gate;
 mod inspect;
 mod output;
 mod policy;
@@ -39,6 +40,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Verify(args) => verify::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Gate(args) => gate::run(args),
         Command::Policy(args) => policy::run(args),
     }
 }
@@ -54,6 +56,5 @@ fn fail(error: &anyhow::Error) -> ExitCode {
         return exit::code(exit::OK);
     }
     eprintln!("rareplay: {error:#}");
-    let usage = error.is::<cli::UsageError>() || error.is::<::replay::policy::PolicyError>();
-    exit::code(if usage { exit::USAGE } else { exit::BAD_INPUT })
+    exit::code(exit::of_error(error))
 }
