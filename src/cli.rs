@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Explain how two policies differ: first divergence, causes of small folios.
     Explain(ExplainArgs),
+    /// Judge a corpus under two policies, or against a baseline; the exit code is the verdict.
+    Gate(GateArgs),
     /// Fit a device model to recorded latencies.
     Calibrate(CalibrateArgs),
     /// List the built-in policies, show one, or build a kernel tree's.
@@ -160,6 +162,79 @@ pub(crate) struct CompareArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateFormat {
+    /// Tables for the terminal.
+    #[default]
+    Text,
+    /// One JSON document, `rareplay.gate/1`.
+    Json,
+    /// JUnit XML for CI systems.
+    Junit,
+    /// KTAP for kernel test robots.
+    Ktap,
+    /// A comment for a pull request, below 64 KiB.
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct GateArgs {
+    /// Captures, workload descriptions, and folders of them, to replay under policies.
+    #[arg(value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// What to compare with: a policy, a baseline (.toml), saved results (.json), or captures.
+    #[arg(long, value_name = "POLICY|FILE")]
+    pub(crate) baseline: String,
+    /// What to judge.
+    #[arg(long, value_name = "POLICY|FILE", required_unless_present = "self_test")]
+    pub(crate) candidate: Option<String>,
+    /// How much worse each metric may be.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) budget: Option<PathBuf>,
+    /// Write the candidate's figures as the new baseline.
+    #[arg(long, conflicts_with_all = ["bisect", "self_test"])]
+    pub(crate) accept: bool,
+    /// Exit as git bisect run wants it: 0 for a pass, 1 for a regression, 125 for anything else.
+    #[arg(long, conflicts_with = "self_test")]
+    pub(crate) bisect: bool,
+    /// Judge the baseline with a regression planted in it, which has to exit with 10.
+    #[arg(long, conflicts_with = "candidate")]
+    pub(crate) self_test: bool,
+    /// Also write the verdict and the exit code here, as lines of NAME=VALUE.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verdict_file: Option<PathBuf>,
+    /// Add the candidate's figures to this file and report where they changed.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    /// What the history calls this run, such as a commit; the candidate's name if missing.
+    #[arg(long, value_name = "LABEL", requires = "history")]
+    pub(crate) history_label: Option<String>,
+    /// Smallest change that the history reports.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) history_change: f64,
+    /// Override a setting of every source, such as `read_ahead_kb=256`.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_set)]
+    pub(crate) set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    /// The device to model.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) device: Option<String>,
+    /// Replay streams that only show what readahead did, not what the program asked for.
+    #[arg(long)]
+    pub(crate) allow_inferred: bool,
+    /// Go on with captures that lost events.
+    #[arg(long)]
+    pub(crate) allow_loss: bool,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: GateFormat,
+    /// Write the result here instead of standard output.
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod exit;
 mod explain;
+mod gate;
 mod inspect;
 mod output;
 mod policy;
@@ -46,6 +47,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Replay(args) => replay::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Gate(args) => gate::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Policy(args) => policy::run(args),
     }
@@ -62,20 +64,5 @@ fn fail(error: &anyhow::Error) -> ExitCode {
         return exit::code(exit::OK);
     }
     eprintln!("rareplay: {error:#}");
-    exit::code(error_code(error))
-}
-
-/// The exit code an error stands for.
-pub(crate) fn error_code(error: &anyhow::Error) -> u8 {
-    let unknown_policy = matches!(
-        error.downcast_ref(),
-        Some(analysis::tree::TreeError::Policy(_) | analysis::tree::TreeError::BadOption { .. })
-    );
-    if unknown_policy || error.is::<cli::UsageError>() {
-        exit::USAGE
-    } else if error.is::<sources::DataLoss>() {
-        exit::DATA_LOSS
-    } else {
-        exit::BAD_INPUT
-    }
+    exit::code(exit::of_error(error))
 }

@@ -35,7 +35,7 @@ pub(crate) fn build(
     };
     let losses = ready.loaded.capture.map(|capture| capture.losses).unwrap_or_default();
     let report = report(&ready.loaded.source, policies, model, verified, losses);
-    sources::check_failures(policies)?;
+    sources::check_failures(&report)?;
     Ok(report)
 }
 

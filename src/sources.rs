@@ -6,6 +6,7 @@ use std::sync::Arc;
 use analysis::load::{LoadOptions, Loaded, load};
 use analysis::recover::recover;
 use analysis::replay::Model;
+use analysis::result::ReplayReport;
 use analysis::tree::{TreeOptions, parse_policy};
 use replay::policy::Policy;
 use traces::capture::Severity;
@@ -58,9 +59,9 @@ pub(crate) fn policies(names: &[String], args: &TreeArgs) -> anyhow::Result<Vec<
 }
 
 /// Says what went wrong in a policy's own code. Its results are worth nothing then.
-pub(crate) fn check_failures(policies: &[Arc<dyn Policy>]) -> anyhow::Result<()> {
-    match policies.iter().find_map(|policy| policy.failure()) {
-        Some(failure) => anyhow::bail!(failure),
+pub(crate) fn check_failures(report: &ReplayReport) -> anyhow::Result<()> {
+    match report.results.iter().find_map(|result| result.failure.as_ref()) {
+        Some(failure) => anyhow::bail!("{}: {failure}", report.source),
         None => Ok(()),
     }
 }

@@ -166,6 +166,14 @@ pub struct ExplainOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
+    /// A policy's own code failed.
+    #[error("{source_name}: {failure}")]
+    PolicyFailed {
+        /// The source.
+        source_name: String,
+        /// How.
+        failure: String,
+    },
     /// No file has this inode number.
     #[error("{source_name} has no access to inode {inode:#x}; it has {known}")]
     NoSuchFile {
@@ -187,6 +195,9 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let files = chosen_files(source, options.inode)?;
     let machines = [run(source, a), run(source, b)];
+    if let Some(failure) = machines.iter().find_map(|machine| machine.failure.clone()) {
+        return Err(ExplainError::PolicyFailed { source_name: source.name.clone(), failure });
+    }
     let largest = |machine: &Machine<'_>| {
         files.iter().map(|file| window_pages_max(decisions(machine, *file))).max().unwrap_or(1)
     };

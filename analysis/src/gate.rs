@@ -15,6 +15,7 @@ mod corpus;
 mod judge;
 mod measure;
 mod plant;
+mod why;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub use corpus::{SourceFile, expand};
 pub use judge::judge;
 pub use measure::{MeasureOptions, measure, recorded_side};
 pub use plant::self_test;
+pub use why::explain_regressions;
 
 use crate::compare::{Check, Measured, Metric, OrderChange, SavedError, Verdict};
 use crate::history::ChangePoint;
@@ -212,6 +214,8 @@ pub struct SourceOutcome {
     pub proof: Option<Proof>,
     /// Folios by order.
     pub orders: OrderChange,
+    /// For a regression between two policies: where they part, and what keeps folios small.
+    pub why: Vec<String>,
 }
 
 /// The check that is farthest over, or nearest to, its budget.

@@ -62,12 +62,12 @@ impl Model {
         DeviceView { model: self.device.model_name().to_owned(), parameters }
     }
 
-    /// How a source is run under this model.
-    pub fn options(&self, source: &Source) -> RunOptions {
+    /// How sources are run under this model.
+    pub fn options(&self) -> RunOptions {
         RunOptions {
             cpu: self.cpu,
             queue: self.device.queue,
-            think: source.recorded.is_some(),
+            think: true,
             keep_reads: false,
         }
     }
@@ -111,7 +111,7 @@ pub fn replay_all(
 
 /// Replays a source under one policy on virtual time.
 pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> PolicyResult {
-    let (machine, timeline) = model.run(source, policy, &model.options(source));
+    let (machine, timeline) = model.run(source, policy, &model.options());
     summarize(policy.name(), &machine, &timeline)
 }
 
@@ -148,6 +148,7 @@ fn summarize(policy: &str, machine: &Machine<'_>, timeline: &Timeline) -> Policy
             .collect(),
         cache_lock: lock,
         windows,
+        failure: machine.failure.clone(),
     }
 }
 

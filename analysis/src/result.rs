@@ -91,6 +91,9 @@ pub struct PolicyResult {
     pub cache_lock: replay::log::CacheLock,
     /// Windows the large-folio path was asked to fill.
     pub windows: u64,
+    /// Why none of this can be used: the policy's own code failed.
+    #[serde(skip)]
+    pub failure: Option<String>,
 }
 
 /// A setting as it is printed.

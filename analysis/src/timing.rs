@@ -15,10 +15,54 @@ use replay::policy::Policy;
 use replay::run::{RunOptions, Timeline};
 use serde::Serialize;
 use traces::access::{AccessKind, AnchorKind, Source};
+use traces::units::Time;
 
 use crate::calibrate::{CalibrateError, calibrate};
 use crate::replay::Model;
+use crate::result::WaitPercentiles;
 use crate::verify::Timing;
+
+/// What a replay made of the device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceUse {
+    /// Share of the time in which the device was busy.
+    pub utilisation: f64,
+    /// Mean number of requests at the device while it was busy.
+    pub depth_mean: f64,
+    /// Most requests at the device.
+    pub depth_max: u64,
+    /// Mean number of requests at the device in equal parts of the time.
+    pub depth_over_time: Vec<f64>,
+    /// Mean time of a request from issue to completion.
+    pub request_ns: u64,
+    /// Requests the model had to extrapolate.
+    pub extrapolated: u64,
+    /// Waits of the reads of each open file.
+    pub streams: Vec<WaitPercentiles>,
+}
+
+impl DeviceUse {
+    /// From a timeline, with the time in `slices` parts.
+    pub fn new(timeline: &Timeline, slices: usize) -> Self {
+        let streams = timeline.streams.iter().map(|stream| {
+            let waits = stream.sorted();
+            WaitPercentiles {
+                p50: waits.percentile(50),
+                p99: waits.percentile(99),
+                max: waits.max(),
+            }
+        });
+        Self {
+            utilisation: timeline.utilisation(),
+            depth_mean: timeline.depth_mean(),
+            depth_max: timeline.queue.depth_max,
+            depth_over_time: timeline.queue.depth_by_slice(Time(timeline.elapsed_ns), slices),
+            request_ns: timeline.request_ns / timeline.requests_completed.max(1),
+            extrapolated: timeline.queue.extrapolated,
+            streams: streams.collect(),
+        }
+    }
+}
 
 /// A recorded value and its prediction, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,7 +112,7 @@ impl TimingCheck {
 
 /// Predicts the times of a capture under `policy`, which should be the recording kernel's.
 pub fn predict(source: &Source, policy: &dyn Policy, model: &Model) -> TimingCheck {
-    let options = RunOptions { keep_reads: true, ..model.options(source) };
+    let options = RunOptions { keep_reads: true, ..model.options() };
     let (_, timeline) = model.run(source, policy, &options);
     let (recorded, predicted) = read_times(source, &timeline);
     TimingCheck {

@@ -95,14 +95,9 @@ pub struct TreePolicy {
     name: String,
     rules: Rules,
     session: Session,
-    state: Mutex<State>,
+    files: Mutex<HashMap<FileKey, Mirror>>,
 }
 
-#[derive(Default)]
-struct State {
-    files: HashMap<FileKey, Mirror>,
-    failure: Option<String>,
-}
 
 /// The tree's side of one file.
 #[derive(Default)]
@@ -111,6 +106,7 @@ struct Mirror {
     opens: HashMap<u32, OpenMirror>,
     /// What happened to the cache since the last trigger.
     untold: Vec<Access>,
+    failed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -134,27 +130,24 @@ impl TreePolicy {
             spec: spec.to_owned(),
             source: Box::new(source),
         })?;
-        Ok(Self { name: spec.to_owned(), rules, session, state: Mutex::default() })
+        Ok(Self { name: spec.to_owned(), rules, session, files: Mutex::default() })
     }
 
     /// Asks the tree's code and follows what it decides. When it fails, the pages asked for are
     /// read all the same, so that the replay comes to an end and the failure can be told.
     fn ask(&self, rac: &mut Readahead<'_>, pages: u64, access: impl Fn(OpenId) -> Access) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.failure.is_none() {
-            let mirror = state.files.entry(rac.file_key).or_default();
-            match self.decide(mirror, rac, access) {
-                Ok(decided) => {
-                    if follow(rac, &decided) {
-                        return;
-                    }
-                    let what = "its page cache and the replay's have come to differ";
-                    state.failure = Some(format!("{}: {what}", self.name));
-                }
-                Err(error) => state.failure = Some(format!("{}: {error}", self.name)),
-            }
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mirror = files.entry(rac.file_key).or_default();
+        if !mirror.failed {
+            let outcome = self.decide(mirror, rac, access).map(|decided| follow(rac, &decided));
+            let failure = match outcome {
+                Ok(true) => return,
+                Ok(false) => "its page cache and the replay's have come to differ".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            mirror.failed = true;
+            rac.failure.get_or_insert(format!("{}: {failure}", self.name));
         }
-        drop(state);
         rac.fill_order0_in_file(pages.max(1), 0);
     }
 
@@ -189,8 +182,8 @@ impl TreePolicy {
     }
 
     fn tell(&self, file: FileKey, access: Access) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.files.entry(file).or_default().untold.push(access);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.entry(file).or_default().untold.push(access);
     }
 }
 
@@ -271,10 +264,8 @@ impl Policy for TreePolicy {
     }
 
     fn ra_order(&self, rac: &mut Readahead<'_>, _order: u32) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let what = "mapped accesses through a tree's own mmap path are not replayed yet";
-        state.failure.get_or_insert(format!("{}: {what}", self.name));
-        drop(state);
+        rac.failure.get_or_insert(format!("{}: {what}", self.name));
         rac.fill_order0_in_file(rac.ra.size, 0);
     }
 
@@ -291,9 +282,5 @@ impl Policy for TreePolicy {
 
     fn evicted(&self, file: FileKey, folio: Folio) {
         self.tell(file, Access::evict(folio.index));
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
 }

@@ -102,6 +102,14 @@ pub enum VerifyError {
         /// The source.
         name: String,
     },
+    /// The policy's own code failed.
+    #[error("{name}: {failure}")]
+    PolicyFailed {
+        /// The source.
+        name: String,
+        /// How.
+        failure: String,
+    },
     /// No folio was recorded, so that no replay can be wrong.
     #[error(
         "{name} records no folio of the files that are read: record \
@@ -123,6 +131,9 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
     }
     let mut machine = Machine::new(policy, source, true, true);
     trace_order::replay(&mut machine, source);
+    if let Some(failure) = machine.failure.take() {
+        return Err(VerifyError::PolicyFailed { name: name(), failure });
+    }
     let (folios, folio_difference) = compare_folios(source, recorded, &machine);
     let (device_reads, unrecorded_reads, read_difference) =
         compare_reads(source, recorded, &machine);

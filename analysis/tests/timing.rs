@@ -8,7 +8,7 @@ use analysis::calibrate::{CalibrateError, Calibration, calibrate};
 use analysis::load::{LoadOptions, load};
 use analysis::recover::recover;
 use analysis::replay::{Model, replay_one};
-use analysis::timing::{TimingCheck, predict};
+use analysis::timing::{DeviceUse, TimingCheck, predict};
 use replay::device::{DeviceFile, Parameters};
 use replay::policy::Policy;
 use traces::access::Source;
@@ -192,7 +192,7 @@ fn readers_share_a_device() {
         let source = source.expect("the workload is right");
         let policy = replay::policy::parse("linux-7.3").expect("a policy");
         let model = Model::load(device).expect("a preset");
-        model.run(&source, &*policy, &model.options(&source)).1
+        model.run(&source, &*policy, &model.options()).1
     };
     let (one, four) = (run(1, "hdd"), run(4, "hdd"));
     assert!(four.elapsed_ns > one.elapsed_ns * 2, "a disk serves four readers no faster than one");
@@ -202,6 +202,11 @@ fn readers_share_a_device() {
     assert_eq!(four.streams.len(), 4);
     assert!(four.streams.iter().all(|stream| stream.reads == 500));
     assert_eq!(four.requests, four.requests_completed);
+    let usage = DeviceUse::new(&four, 10);
+    assert_eq!((usage.streams.len(), usage.depth_over_time.len()), (4, 10));
+    let mean = usage.depth_over_time.iter().sum::<f64>() / 10.0;
+    let expected = usage.depth_mean * usage.utilisation;
+    assert!((mean / expected - 1.0).abs() < 0.01, "{mean} in slices against {expected}");
     let (one, four) = (run(1, "nvme"), run(4, "nvme"));
     assert!(four.elapsed_ns < one.elapsed_ns * 3 / 2, "flash serves four readers side by side");
 }

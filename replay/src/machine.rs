@@ -92,6 +92,8 @@ pub struct Machine<'a> {
     pub opens: Vec<OpenState>,
     /// Runs of pages handed to the filesystem and not yet taken by the driver.
     pub submitted: Submitted,
+    /// Why the replay cannot be used: the policy's own code failed.
+    pub failure: Option<String>,
     /// Whether data is there as soon as it is asked for.
     immediate: bool,
 }
@@ -147,6 +149,7 @@ impl<'a> Machine<'a> {
             files: files.collect(),
             opens: opens.collect(),
             submitted: Submitted::default(),
+            failure: None,
             immediate,
         }
     }
@@ -176,6 +179,7 @@ impl<'a> Machine<'a> {
             file: open.file as u32,
             file_key: file.key,
             open: number,
+            failure: &mut self.failure,
             index: index.0,
             rule: Rule::Random,
             cut_pages: 0,

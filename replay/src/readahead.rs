@@ -164,6 +164,8 @@ pub struct Readahead<'a> {
     pub file_key: FileKey,
     /// Index of the open file.
     pub open: u32,
+    /// Why the replay cannot be used, once a policy's own code has failed.
+    pub failure: &'a mut Option<String>,
     /// `ractl->_index`: where the next fill begins.
     pub index: u64,
     /// The rule that chose what is read.

@@ -70,6 +70,7 @@ fn judge_source(
         stream: None,
         proof: None,
         orders: OrderChange::default(),
+        why: Vec::new(),
     };
     let (from, to) = match pair(name, baseline, candidate) {
         Ok(pair) => pair,

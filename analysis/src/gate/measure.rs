@@ -66,6 +66,9 @@ fn replayed(path: &Path, policies: &[Arc<dyn Policy>], options: &MeasureOptions)
     };
     let entry = |policy: &Arc<dyn Policy>| {
         let result = replay_one(&source, &**policy, &options.model);
+        if let Some(failure) = result.failure {
+            return Err(bad_input(&failure));
+        }
         Ok(Entry {
             digest: Some(digest.clone()),
             accesses: Some(source.accesses.len() as u64),
@@ -92,7 +95,7 @@ fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
     Refusal { verdict: Verdict::BadInput, reason: error.to_string() }
 }
 
-fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, Refusal> {
+pub(super) fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, Refusal> {
     let loaded = load(path, &options.load).map_err(|error| bad_input(&error))?;
     let losses = loaded.capture.as_ref().map(|capture| &capture.losses);
     if let Some(losses) = losses.filter(|losses| losses.severity() == Some(Severity::DataLoss))

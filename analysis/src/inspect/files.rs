@@ -9,7 +9,7 @@ use traces::event::EventKind;
 use traces::units::{Order, PAGE_SIZE, SECTOR_SHIFT};
 
 use super::pattern::{Classifier, PatternCounts};
-use super::usage;
+use super::usage::{self, Used};
 use crate::result::{DeviceReads, FolioCounts};
 
 /// One file.
@@ -92,43 +92,44 @@ pub(super) fn of_streams(source: &Source) -> Vec<FileStats> {
             ..FileStats::default()
         })
         .collect();
-    add_accesses(source, &mut files);
-    add_recorded(source, &mut files);
+    let used = usage::follow(source);
+    add_accesses(source, &used, &mut files);
+    add_recorded(source, &used, &mut files);
     files.sort_by_key(|file| std::cmp::Reverse(file.asked_bytes));
     files
 }
 
-fn add_accesses(source: &Source, files: &mut [FileStats]) {
+fn add_accesses(source: &Source, used: &Used, files: &mut [FileStats]) {
     let mut classifiers = vec![Classifier::default(); source.opens.len()];
-    for access in &source.accesses {
-        let file = source.opens[access.open as usize].file as usize;
-        let stats = &mut files[file];
-        if matches!(access.kind, AccessKind::WillNeed { .. }) {
-            stats.forced += 1;
-        }
-        let Some(span) = usage::span(&access.kind, source.files[file].size_bytes) else {
+    for (access, span) in source.accesses.iter().zip(&used.spans) {
+        let stats = &mut files[source.opens[access.open as usize].file as usize];
+        stats.forced += u64::from(matches!(access.kind, AccessKind::WillNeed { .. }));
+        let Some(span) = span.clone() else { continue };
+        let classifier = &mut classifiers[access.open as usize];
+        if matches!(access.kind, AccessKind::FaultAround { retry: true, .. }) {
+            // The end of a fault that was counted already.
+            classifier.extend(&span);
             continue;
-        };
+        }
         stats.accesses += 1;
         stats.asked_bytes += match access.kind {
             AccessKind::Read { .. } => span.end - span.start,
             _ => PAGE_SIZE,
         };
-        classifiers[access.open as usize].access(span, &mut stats.pattern);
+        classifier.access(span, &mut stats.pattern);
     }
 }
 
-fn add_recorded(source: &Source, files: &mut [FileStats]) {
+fn add_recorded(source: &Source, used: &Used, files: &mut [FileStats]) {
     let Some(recorded) = &source.recorded else { return };
     let mut inserted = vec![Inserted::default(); files.len()];
     for folio in &recorded.folios {
         inserted[folio.file as usize].add(folio.order);
     }
-    let unused = usage::unused_pages(source);
-    for ((stats, inserted), unused) in files.iter_mut().zip(&inserted).zip(unused) {
+    for ((stats, inserted), unused) in files.iter_mut().zip(&inserted).zip(&used.unused_pages) {
         stats.folios = FolioCounts::new(&inserted.0);
         stats.pages_inserted = inserted.pages();
-        stats.pages_unused = unused;
+        stats.pages_unused = *unused;
     }
     for read in &recorded.reads {
         if let Some((file, _)) = read.target {

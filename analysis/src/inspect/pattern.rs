@@ -102,6 +102,13 @@ impl Classifier {
         self.last = Some(bytes);
     }
 
+    /// The last access turned out to cover these bytes too.
+    pub(super) fn extend(&mut self, bytes: &Range<u64>) {
+        if let Some(last) = &mut self.last {
+            last.end = last.end.max(bytes.end);
+        }
+    }
+
     fn classify(&mut self, last: &Range<u64>, bytes: &Range<u64>) -> AccessPattern {
         let step = i128::from(bytes.start) - i128::from(last.start);
         let steady = step != 0 && step == self.last_step;

@@ -113,6 +113,33 @@ fn evicted_unused_pages_stay_unused() {
 }
 
 #[test]
+fn fault_around_uses_whole_folios() {
+    let file = file(0x83);
+    let mut events = Events::default();
+    let fault = |events: &mut Events, time_us, page| {
+        let index = PageIndex(page);
+        events.at(time_us, EventKind::Fault { file, index });
+        for index in [index, index + 32].into_iter().filter(|index| page == 0 || index.0 > page) {
+            let order = Order(5);
+            events.at(time_us + 1, EventKind::AddToPageCache { file, index, order, pfn: 0 });
+        }
+        let last = index + 15;
+        events.at(time_us + 9, EventKind::MapPages { file, index, last });
+    };
+    for n in 0..4 {
+        fault(&mut events, 100 * (n + 1), 32 * n);
+    }
+    let capture = Capture { events: events.0, ..Capture::default() };
+    let source = streams::build(&capture, "mapped", &StreamOptions::default());
+    let report = inspect("mapped", &capture, source.as_ref().map_err(ToString::to_string));
+    let [mapped] = &report.files[..] else { panic!("{:?}", report.files) };
+    assert_eq!((mapped.accesses, mapped.asked_bytes), (4, 4 * 4096));
+    assert_eq!(mapped.pattern.main(), Some((AccessPattern::Sequential, 1.0)));
+    // Each fault reads one folio ahead: only the last of these stays unused.
+    assert_eq!((mapped.pages_inserted, mapped.pages_unused), (5 * 32, 32));
+}
+
+#[test]
 fn requests_are_timed_by_device() {
     let report = report();
     let [disk] = &report.devices[..] else { panic!("{:?}", report.devices) };

@@ -73,6 +73,26 @@ pub struct QueueUse {
 }
 
 impl QueueUse {
+    /// Mean number of requests at the device in each of `slices` equal parts of the time up to
+    /// `end`.
+    pub fn depth_by_slice(&self, end: Time, slices: usize) -> Vec<f64> {
+        let slice_ns = end.0 as f64 / slices.max(1) as f64;
+        let mut depths = vec![0.0; slices];
+        let ends = self.depth.iter().skip(1).map(|change| change.time).chain([end]);
+        for (change, until) in self.depth.iter().zip(ends).filter(|(c, _)| c.in_flight > 0) {
+            let (from, to) = (change.time.0 as f64 / slice_ns, until.0 as f64 / slice_ns);
+            let first = u128::from(change.time.0) * slices as u128 / u128::from(end.0.max(1));
+            for (slice, depth) in depths.iter_mut().enumerate().skip(first as usize) {
+                let (begins, ends) = (slice as f64, slice as f64 + 1.0);
+                if begins >= to {
+                    break;
+                }
+                *depth += f64::from(change.in_flight) * (to.min(ends) - from.max(begins));
+            }
+        }
+        depths
+    }
+
     fn change(&mut self, now: Time, in_flight_before: usize, in_flight: usize, waiting: usize) {
         let elapsed_ns = now - self.changed;
         self.changed = now;

@@ -60,11 +60,6 @@ pub trait Policy: Send + Sync {
 
     /// A folio has left the cache. For policies that keep a page cache of their own.
     fn evicted(&self, _file: FileKey, _folio: Folio) {}
-
-    /// Why results under this policy cannot be used, if its code failed.
-    fn failure(&self) -> Option<String> {
-        None
-    }
 }
 
 /// When `prev_pos` of the open file is written.

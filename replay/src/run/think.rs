@@ -3,16 +3,21 @@
 use traces::access::{AccessKind, AnchorKind, Source};
 use traces::units::{ByteOffset, PageIndex};
 
+/// What a thread did since its last access began.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    read_end: ByteOffset,
+    last_batch: Option<PageIndex>,
+}
+
 /// Per access, the time its program spent before it, outside the kernel.
 ///
 /// A capture shows the time from a thread's last event to its next access. Where that event is a
 /// batch of folios that is ready, the time also holds the copying of the batch. A replay charges
-/// copying itself, so what copying these pages costs is taken out.
+/// copying itself, so what copying these pages costs is taken out. Empty where nothing thinks.
 pub(super) fn program_ns(source: &Source, copy_page_ns: u64) -> Vec<u64> {
-    #[derive(Clone, Copy, Default)]
-    struct Thread {
-        read_end: ByteOffset,
-        last_batch: Option<PageIndex>,
+    if source.accesses.iter().all(|access| access.think_ns == 0) {
+        return Vec::new();
     }
     let mut threads = vec![Thread::default(); source.threads.len()];
     let mut anchors = source.anchors.iter().peekable();

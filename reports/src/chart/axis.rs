@@ -38,8 +38,11 @@ impl Scale {
         match self {
             Self::Share => [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| (share, label(share))).into(),
             Self::Log { first, last } => {
+                // Two decades or less need marks between the powers.
+                let within: &[f64] = if last / first > 100.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
                 let powers = (0..20).map(|power| 10_f64.powi(power));
-                let shown = powers.filter(|value| (first..=last * 1.001).contains(value));
+                let marks = powers.flat_map(|power| within.iter().map(move |digit| digit * power));
+                let shown = marks.filter(|value| (first..=last * 1.001).contains(value));
                 shown.map(|value| (self.place(value), label(value))).collect()
             }
         }
@@ -103,10 +106,12 @@ mod tests {
             scale.ticks(label).into_iter().map(|(_, label)| label).collect::<Vec<_>>()
         };
         assert_eq!(labels(Scale::counts(3067), short_count), ["1", "10", "100", "1k", "10k"]);
-        assert_eq!(labels(Scale::counts(0), short_count), ["1", "10"]);
+        assert_eq!(labels(Scale::counts(0), short_count), ["1", "2", "5", "10"]);
         let times = Scale::between(4_000, 1_200_000);
         assert_eq!(labels(times, short_time), ["1 us", "10 us", "100 us", "1 ms", "10 ms"]);
-        assert_eq!(labels(Scale::between(0, 0), short_time), ["1 ns", "10 ns"]);
+        let one_decade = Scale::between(120_000, 480_000);
+        assert_eq!(labels(one_decade, short_time), ["100 us", "200 us", "500 us", "1 ms"]);
+        assert_eq!(labels(Scale::between(0, 0), short_time), ["1 ns", "2 ns", "5 ns", "10 ns"]);
     }
 
     #[test]

@@ -37,6 +37,9 @@ fn suite(report: &GateReport, source: &SourceOutcome) -> TestSuite {
     for check in report.checks_of(&source.source) {
         add(check.metric.key(), status(check));
     }
+    if !source.why.is_empty() {
+        suite.set_system_out(source.why.join("\n"));
+    }
     suite
 }
 

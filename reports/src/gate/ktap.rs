@@ -41,6 +41,9 @@ fn one_source(report: &GateReport, source: &SourceOutcome, number: usize, out: &
     if let Some(reason) = &source.reason {
         *out += &format!("# {}: {}\n", source.verdict.name(), line(reason));
     }
+    for reason in &source.why {
+        *out += &format!("# {}\n", line(reason));
+    }
     let name = line(&source.source).replace('#', "_");
     *out += &format!("{} {number} {name}\n", status(source.verdict.is_good()));
 }

@@ -91,7 +91,8 @@ fn one_source(report: &GateReport, source: &SourceOutcome) -> String {
     let with_details = checks.iter().flat_map(|check| {
         details(check).into_iter().map(|detail| format!("{}: {detail}", check.metric))
     });
-    let items: Vec<String> = with_details.chain(order_changes(source)).collect();
+    let items: Vec<String> =
+        with_details.chain(order_changes(source)).chain(source.why.clone()).collect();
     if !items.is_empty() {
         body.push('\n');
     }

@@ -58,6 +58,9 @@ fn one_source(report: &GateReport, source: &SourceOutcome, style: Style) -> Stri
     {
         out += &format!("    {orders}\n");
     }
+    for reason in &source.why {
+        out += &format!("    {reason}\n");
+    }
     out
 }
 
