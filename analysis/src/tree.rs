@@ -98,7 +98,6 @@ pub struct TreePolicy {
     files: Mutex<HashMap<FileKey, Mirror>>,
 }
 
-
 /// The tree's side of one file.
 #[derive(Default)]
 struct Mirror {
