@@ -63,7 +63,12 @@ pub(super) fn fit(sources: &[&Source]) -> (CpuCosts, Vec<CpuFit>) {
         "no lone reader issued a request at once",
     );
     let wakes = reads.iter().filter_map(|read| read.wake_ns);
-    take(&mut costs.wake_ns, "wake_ns", wakes.collect(), "no lone reader waited in a read of one batch");
+    take(
+        &mut costs.wake_ns,
+        "wake_ns",
+        wakes.collect(),
+        "no lone reader waited in a read of one batch",
+    );
     let copy = copy_page_ns(&reads, sources.len());
     let (observations, ns) = copy.unwrap_or((0, costs.copy_page_ns));
     costs.copy_page_ns = ns;
