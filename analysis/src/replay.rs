@@ -64,12 +64,7 @@ impl Model {
 
     /// How sources are run under this model.
     pub fn options(&self) -> RunOptions {
-        RunOptions {
-            cpu: self.cpu,
-            queue: self.device.queue,
-            think: true,
-            keep_reads: false,
-        }
+        RunOptions { cpu: self.cpu, queue: self.device.queue, think: true, keep_reads: false }
     }
 
     /// Runs a source under a policy.
