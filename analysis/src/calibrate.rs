@@ -15,6 +15,10 @@
 //! is taken that, given the recorded issues, best predicts the mean times by
 //! size and depth; a law with more to it (servers, a shared link, a curve
 //! instead of a straight line) has to be clearly better than the simpler one.
+//!
+//! A request that took twenty times the median of its size is a stall of the
+//! machine. Stalls are kept out of the fit and described apart, as one in so
+//! much time.
 
 mod cpu;
 mod observation;
@@ -22,7 +26,9 @@ mod regression;
 mod report;
 
 use replay::device::queue::{QueueParameters, Scheduler};
-use replay::device::{DeviceFile, Parameters, SeenRange, VariationParameters};
+use replay::device::{
+    CalibratedParameters, DeviceFile, Parameters, SeenRange, VariationParameters,
+};
 use traces::access::Source;
 
 use observation::{Observations, Seen, whole};
@@ -87,7 +93,10 @@ pub fn calibrate(sources: &[&Source]) -> Result<Calibration, CalibrateError> {
             depth: DEPTH_ASSUMED.try_into().unwrap_or(std::num::NonZeroU64::MIN),
             scheduler: Scheduler::None,
         },
-        device: Parameters::Calibrated(law.parameters(range(&seen))),
+        device: Parameters::Calibrated(CalibratedParameters {
+            stalls: observations.stalls(),
+            ..law.parameters(range(&seen))
+        }),
         variation: variation(&observations, &law),
         cpu: Some(cpu),
     };

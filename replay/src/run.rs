@@ -220,6 +220,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn finish(self) -> (Machine<'p>, Timeline) {
+        debug_assert!(self.waiting.is_empty(), "a thread waits for a folio that nobody reads");
         let mut timeline = self.timeline;
         timeline.queue = self.queue.into_use();
         (self.machine, timeline)

@@ -1,5 +1,8 @@
 //! Requests with an issue and a completion, as a fit sees them.
 
+use std::num::NonZeroU64;
+
+use replay::device::calibrated::Stalls;
 use traces::access::Source;
 use traces::units::{SECTOR_SHIFT, Sector, Time};
 
@@ -130,6 +133,38 @@ impl Observations {
             continuing,
             apart: self.used().count() - continuing,
         }
+    }
+
+    /// How often the machine stalled, and how much longer than its like a request then took.
+    /// Requests that stalled at the same time met one stall.
+    pub(super) fn stalls(&self) -> Option<Stalls> {
+        let mut longer_ns: Vec<f64> = Vec::new();
+        let mut last: Option<&Observation> = None;
+        for observation in self.all.iter().filter(|observation| observation.stalled) {
+            let usual_ns = self.cells[observation.cell()].mean_ns();
+            let this_ns = observation.latency_ns() as f64 - usual_ns;
+            let same = last.is_some_and(|last| {
+                last.capture == observation.capture && observation.issued < last.completed
+            });
+            match longer_ns.last_mut().filter(|_| same) {
+                Some(stall_ns) => *stall_ns = stall_ns.max(this_ns),
+                None => longer_ns.push(this_ns),
+            }
+            last = Some(observation);
+        }
+        let every_ns = self.recorded_ns().checked_div(longer_ns.len() as u64)?;
+        let stall_ns = whole(mean(longer_ns.into_iter()));
+        NonZeroU64::new(every_ns).map(|every_ns| Stalls { every_ns, stall_ns })
+    }
+
+    /// From the first issue to the last completion, over all captures.
+    fn recorded_ns(&self) -> u64 {
+        let of_captures = self.all.chunk_by(|a, b| a.capture == b.capture);
+        let spans = of_captures.map(|requests| {
+            let ends = requests.iter().map(|request| request.completed).max();
+            ends.map_or(0, |end| end - requests[0].issued)
+        });
+        spans.sum()
     }
 
     /// Per observation, when a server took it up if `parallel` serve: when fewer than that many

@@ -80,6 +80,7 @@ impl Law {
             parallel: NonZeroU64::new(self.parallel).unwrap_or(NonZeroU64::MIN),
             link_bytes_per_s: bytes_per_s.and_then(NonZeroU64::new),
             curve: self.curve.iter().map(curve_point).collect(),
+            stalls: None,
             seen,
         }
     }

@@ -32,7 +32,7 @@ pub struct FitRow {
 pub struct FitReport {
     /// Requests used.
     pub requests: u64,
-    /// Requests left out as stalls of the machine.
+    /// Requests kept apart as stalls of the machine.
     pub stalls: u64,
     /// What the stalls took, as a share of all request time.
     pub stall_share: f64,
@@ -198,7 +198,7 @@ impl fmt::Display for FitReport {
         if self.stalls > 0 {
             writeln!(
                 f,
-                "left out: {} stalls, {:.1} % of the request time",
+                "kept apart: {} stalls, {:.1} % of the request time",
                 self.stalls,
                 self.stall_share * 100.0
             )?;

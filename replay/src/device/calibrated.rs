@@ -38,8 +38,21 @@ pub struct CalibratedParameters {
     /// size, interpolated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<CurvePoint>,
+    /// Pauses of the machine that the captures show; left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// What the fit rests on.
     pub seen: SeenRange,
+}
+
+/// Requests that take far longer than their like: a busy host, a garbage collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stalls {
+    /// From one stall to the next.
+    pub every_ns: NonZeroU64,
+    /// How much longer the request it meets takes.
+    pub stall_ns: u64,
 }
 
 /// A point of the curve.
@@ -96,6 +109,8 @@ pub(super) struct Calibrated {
     end: Option<Sector>,
     /// When the last request completes.
     busy_until: Time,
+    /// When the machine stalls next.
+    next_stall: Time,
     variation: Variation,
 }
 
@@ -110,6 +125,7 @@ impl Calibrated {
             link: parameters.link_bytes_per_s.map(|link| Pipe::new(link.get())),
             end: None,
             busy_until: Time(0),
+            next_stall: Time(parameters.stalls.map_or(0, |stalls| stalls.every_ns.get() / 2)),
             variation,
         }
     }
@@ -121,9 +137,21 @@ fn sorted(curve: &[CurvePoint]) -> Vec<CurvePoint> {
     curve
 }
 
+impl Calibrated {
+    /// What a stall adds to a request that begins at `now`.
+    fn stall_ns(&mut self, now: Time) -> u64 {
+        let Some(stalls) = self.parameters.stalls.filter(|_| now >= self.next_stall) else {
+            return 0;
+        };
+        self.next_stall = now + stalls.every_ns.get();
+        stalls.stall_ns
+    }
+}
+
 impl Device for Calibrated {
     fn read(&mut self, now: Time, request: &Request) -> Time {
         let bytes = request.sectors << SECTOR_SHIFT;
+        let stall_ns = self.stall_ns(now);
         let parameters = &self.parameters;
         let continues = self.end.replace(request.sector + request.sectors) == Some(request.sector);
         let apart_ns = if continues { 0 } else { parameters.discontiguous_ns };
@@ -131,7 +159,7 @@ impl Device for Calibrated {
         let bytes_ns = bytes.saturating_mul(parameters.byte_ps) / 1000;
         let line_ns = parameters.fixed_ns + apart_ns + idle_ns + bytes_ns;
         let mean_ns = line_ns.saturating_mul(permille(&parameters.curve, bytes)) / 1000;
-        let served = self.servers.serve(now, self.variation.draw(mean_ns));
+        let served = self.servers.serve(now, self.variation.draw(mean_ns) + stall_ns);
         let done = self.link.as_mut().map_or(served, |link| link.transfer(served, bytes));
         self.busy_until = self.busy_until.max(done);
         done

@@ -262,6 +262,58 @@ fn variation_keeps_the_mean_and_follows_its_seed() {
     assert_ne!(varied.latencies_ns, other.latencies_ns);
 }
 
+const CALIBRATED: &str = r#"
+[queue]
+depth = 32
+scheduler = "none"
+[device]
+model = "calibrated"
+fixed_ns = 100_000
+discontiguous_ns = 10_000
+idle_ns = 1_000
+byte_ps = 500
+parallel = 2
+curve = [{ bytes = 4096, permille = 1000 }, { bytes = 12288, permille = 2000 }]
+stalls = { every_ns = 1_000_000_000, stall_ns = 7_000_000 }
+seen = { request_bytes_min = 4096, request_bytes_max = 8192, depth_max = 2 }
+"#;
+
+/// Each term of the fitted device, on its own.
+#[test]
+fn a_calibrated_device_adds_up_its_terms() {
+    let file = DeviceFile::parse(CALIBRATED, "calibrated").expect("it is right");
+    let mut device = file.build();
+    let mut read_ns = |now: u64, sector, bytes| {
+        let now = Time(now);
+        device.read(now, &request(sector, bytes)) - now
+    };
+    assert_eq!(read_ns(0, 0, 4096), 113_048, "apart, idle");
+    assert_eq!(read_ns(0, 8, 4096), 102_048, "contiguous, not idle");
+    assert_eq!(read_ns(0, 16, 4096), 102_048 + 102_048, "waits for the first free server");
+    assert_eq!(read_ns(1_000_000, 24, 8192), 105_096 * 3 / 2, "between two points of the curve");
+    assert_eq!(read_ns(2_000_000, 40, 1 << 20), (101_000 + 524_288) * 2, "beyond the curve");
+    assert_eq!(read_ns(600_000_000, 2088, 4096), 103_048 + 7_000_000, "meets a stall");
+    assert_eq!(read_ns(700_000_000, 2096, 4096), 103_048, "the next stall is a second away");
+    assert!(!device.extrapolates(&request(0, 8192), 2));
+    assert!(device.extrapolates(&request(0, 12_288), 1));
+    assert!(device.extrapolates(&request(0, 4096), 3));
+}
+
+#[test]
+fn wrong_descriptions_say_what_is_wrong() {
+    for (from, to, says) in [
+        ("byte_ps", "byte_ns", "unknown field `byte_ns`"),
+        ("parallel = 2", "parallel = 0", "expected a nonzero u64"),
+        ("\"calibrated\"", "\"tape\"", "unknown variant `tape`"),
+        ("parallel = 2", "parallel = 70000", "x: parallel = 70000 is more than 65536"),
+    ] {
+        let error = DeviceFile::parse(&CALIBRATED.replace(from, to), "x").expect_err(says);
+        assert!(error.to_string().contains(says), "{error} does not say {says}");
+    }
+    let unknown = DeviceFile::load("floppy").expect_err("no such preset").to_string();
+    assert!(unknown.contains("`floppy`") && unknown.contains("hdd"), "{unknown}");
+}
+
 /// Serves one request at a time in 1 ms, and notes their order.
 struct Recorder(Vec<u64>);
 
