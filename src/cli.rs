@@ -261,7 +261,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
-    /// Captures with block_rq_issue and block_rq_complete.
+    /// Captures that record when requests are issued and complete.
     #[arg(required = true, value_name = "CAPTURE")]
     pub(crate) captures: Vec<PathBuf>,
     /// Where to write the device model.

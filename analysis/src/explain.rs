@@ -487,7 +487,7 @@ impl Judge {
         let largest_pages = 1 << self.order_max;
         if window.end - window.start < largest_pages {
             Cause::SmallWindow
-        } else if folio.index.0 % largest_pages != 0 {
+        } else if !folio.index.0.is_multiple_of(largest_pages) {
             Cause::StartNotAligned
         } else if folio.index.0 + largest_pages > window.end.min(file_pages) {
             let ends_with_file = window.end >= file_pages;

@@ -39,7 +39,7 @@ pub enum TreeError {
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The tree cannot be read, built or run.
-    #[error("{spec}: {source}")]
+    #[error("{spec}")]
     Kernel {
         /// The policy as named.
         spec: String,
@@ -160,12 +160,12 @@ impl TreePolicy {
             Some(instance) => instance,
             None => mirror.instance.insert(self.session.instance(settings(&rac.limits))?),
         };
-        let open = match mirror.opens.get(&rac.open) {
-            Some(open) => *open,
-            None => {
-                let ra_pages = rac.limits.ra_pages;
-                OpenMirror { id: instance.open()?, ra_pages, random: false }
-            }
+        let known = mirror.opens.get(&rac.open).copied();
+        let open = if let Some(open) = known {
+            open
+        } else {
+            let ra_pages = rac.limits.ra_pages;
+            OpenMirror { id: instance.open()?, ra_pages, random: false }
         };
         let mut batch = std::mem::take(&mut mirror.untold);
         batch.extend(advice(open, rac));

@@ -394,7 +394,10 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             self.timeline.reads.push(ReadTimes { access: list[done.next], began, ready });
         }
         let ends = now + cpu_ns;
-        self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(ends.0);
+        // Reclaim may go on long after the last read.
+        if !matches!(access.kind, AccessKind::Evict { .. }) {
+            self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(ends.0);
+        }
         let &next = list.get(done.next + 1)?;
         Some(ends + self.think_ns.get(next as usize).copied().unwrap_or(0))
     }
