@@ -20,6 +20,7 @@ use analysis::tree::PREFIX;
 use anyhow::Context;
 use chrono::{DateTime, Datelike};
 use replay::policy::Policy;
+use reports::text::Style;
 
 use crate::cli::{GateArgs, GateFormat, TreeArgs, UsageError};
 use crate::{exit, output, sources};
@@ -62,7 +63,7 @@ fn gate(args: &GateArgs) -> anyhow::Result<u8> {
     add_history(args, &mut report)?;
     let text = match args.format {
         GateFormat::Text => {
-            let style = if args.output.is_some() { Default::default() } else { output::style() };
+            let style = if args.output.is_some() { Style::default() } else { output::style() };
             reports::gate::text(&report, &style)
         }
         GateFormat::Json => reports::gate::json(&report),

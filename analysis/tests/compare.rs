@@ -12,6 +12,7 @@ use analysis::stats::change_points;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 
+#[expect(clippy::cast_sign_loss, reason = "not below 0")]
 fn recorded(metric: Metric, values: &[f64]) -> Measured {
     let run = |value: &f64| Figures {
         by_order: Vec::new(),
@@ -20,6 +21,7 @@ fn recorded(metric: Metric, values: &[f64]) -> Measured {
     Measured { nature: Nature::Recorded, runs: values.iter().map(run).collect() }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what compare asks for")]
 fn usual(metric: Metric, sampled: bool) -> Option<Budget> {
     Some(Budget::usual(metric, sampled))
 }

@@ -9,6 +9,8 @@ mod ktap;
 mod markdown;
 mod text;
 
+use std::fmt::Write as _;
+
 use analysis::compare::{Check, Metric, Sampled, Unit, Verdict};
 use analysis::gate::{GateReport, SourceOutcome, Worst};
 
@@ -29,7 +31,7 @@ pub fn json(report: &GateReport) -> String {
 pub fn verdict_file(report: &GateReport, exit_code: u8) -> String {
     let mut text = format!("verdict={}\nexit_code={exit_code}\n", report.verdict.name());
     if let Some(worst) = &report.worst {
-        text += &format!("worst_source={}\nworst_metric={}\n", worst.source, worst.metric);
+        let _ = writeln!(text, "worst_source={}\nworst_metric={}", worst.source, worst.metric);
     }
     text
 }
@@ -118,7 +120,7 @@ fn sampled(check: &Check, sampled: &Sampled) -> String {
         sampled.test,
     );
     if let Some(runs) = sampled.runs_needed {
-        text += &format!("; {runs} runs a side would settle it");
+        let _ = write!(text, "; {runs} runs a side would settle it");
     }
     text
 }

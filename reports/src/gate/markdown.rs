@@ -1,5 +1,7 @@
 //! Markdown for a comment on a pull request: the verdict in sight, the rest folded.
 
+use std::fmt::Write as _;
+
 use analysis::compare::{Check, Verdict};
 use analysis::gate::{GateReport, SourceOutcome};
 
@@ -26,23 +28,24 @@ pub fn markdown(report: &GateReport) -> String {
             left_out += 1;
         }
     }
-    let passed: String =
+    let passed: Vec<String> =
         plain.iter().map(|source| format!("- {}\n", escape(&source.source))).collect();
-    let folded = fold(&format!("{} that did not change", plain.len()), &passed);
+    let folded = fold(&format!("{} that did not change", plain.len()), &passed.concat());
     if !plain.is_empty() && out.len() + folded.len() <= BYTES_MAX {
         out += &folded;
     } else {
         left_out += plain.len();
     }
     if left_out > 0 {
-        out += &format!("\n{left_out} sources left out of this comment; they are in the report.\n");
+        let _ =
+            writeln!(out, "\n{left_out} sources left out of this comment; they are in the report.");
     }
     out
 }
 
 fn head(report: &GateReport) -> String {
     let mut out = format!("### rareplay gate: {}\n\n", report.verdict.name());
-    out += &format!("{}. {}.\n", escape(&sides(report)), counts(report));
+    let _ = writeln!(out, "{}. {}.", escape(&sides(report)), counts(report));
     if report.self_test {
         out += "Self-test: the candidate is the baseline with a regression planted.\n";
     }
@@ -50,14 +53,14 @@ fn head(report: &GateReport) -> String {
         out += "Accepted: the candidate is the baseline from now on.\n";
     }
     if let Some(found) = &report.worst {
-        out += &format!("Worst: {}.\n", escape(&worst(found)));
+        let _ = writeln!(out, "Worst: {}.", escape(&worst(found)));
     }
     let lines: Vec<String> = report.notes.iter().cloned().chain(change_points(report)).collect();
     let mut left = lines.len();
     for line in &lines {
         let item = format!("- {}\n", escape(line));
         if out.len() + item.len() > BYTES_MAX / 4 {
-            out += &format!("- and {left} more notes\n");
+            let _ = writeln!(out, "- and {left} more notes");
             break;
         }
         out += if left == lines.len() { "\n" } else { "" };
@@ -70,7 +73,7 @@ fn head(report: &GateReport) -> String {
 fn one_source(report: &GateReport, source: &SourceOutcome) -> String {
     let mut body = String::new();
     if let Some(reason) = &source.reason {
-        body += &format!("{}\n", escape(reason));
+        let _ = writeln!(body, "{}", escape(reason));
     }
     let checks: Vec<&Check> = notable(report, &source.source).collect();
     if !checks.is_empty() {
@@ -78,8 +81,9 @@ fn one_source(report: &GateReport, source: &SourceOutcome) -> String {
         body += "| --- | ---: | ---: | ---: | --- | --- |\n";
     }
     for check in &checks {
-        body += &format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
+        let _ = writeln!(
+            body,
+            "| {} | {} | {} | {} | {} | {} |",
             escape(check.metric.key()),
             side(check.metric, check.baseline),
             side(check.metric, check.candidate),
@@ -97,7 +101,7 @@ fn one_source(report: &GateReport, source: &SourceOutcome) -> String {
         body.push('\n');
     }
     for item in items {
-        body += &format!("- {}\n", escape(&item));
+        let _ = writeln!(body, "- {}", escape(&item));
     }
     fold(&format!("{}: {}", source.verdict.name(), source.source), &body)
 }

@@ -1,5 +1,7 @@
 //! For a terminal or the log of a CI job.
 
+use std::fmt::Write as _;
+
 use analysis::compare::{Check, Verdict};
 use analysis::gate::{GateReport, SourceOutcome};
 use anstyle::{AnsiColor, Style as Ansi};
@@ -22,13 +24,13 @@ pub fn text(report: &GateReport, style: &Style) -> String {
         out += "  accepted: the candidate is the baseline from now on\n";
     }
     if let Some(found) = &report.worst {
-        out += &format!("  worst: {}\n", worst(found));
+        let _ = writeln!(out, "  worst: {}", worst(found));
     }
     for note in &report.notes {
-        out += &format!("  note: {note}\n");
+        let _ = writeln!(out, "  note: {note}");
     }
     for point in change_points(report) {
-        out += &format!("  history: {point}\n");
+        let _ = writeln!(out, "  history: {point}");
     }
     for source in worst_first(report) {
         out += &one_source(report, source, *style);
@@ -50,16 +52,16 @@ fn one_source(report: &GateReport, source: &SourceOutcome, style: Style) -> Stri
     let verdict = paint(&verdict, colour(source.verdict), style.colour);
     let mut out = format!("{verdict}{}\n", source.source);
     if let Some(reason) = &source.reason {
-        out += &format!("  {reason}\n");
+        let _ = writeln!(out, "  {reason}");
     }
     out += &checks(notable(report, &source.source), style);
     if source.verdict != Verdict::Pass
         && let Some(orders) = order_changes(source)
     {
-        out += &format!("    {orders}\n");
+        let _ = writeln!(out, "    {orders}");
     }
     for reason in &source.why {
-        out += &format!("    {reason}\n");
+        let _ = writeln!(out, "    {reason}");
     }
     out
 }
