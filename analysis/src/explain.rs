@@ -30,9 +30,10 @@ pub enum Cause {
     StartNotAligned,
     /// The window ends before a folio of that order would.
     WindowEnd,
-    /// The window as a whole is smaller than the largest order.
+    /// The window is smaller than the largest order: it was cut to end on a boundary, or is growing
+    /// again after such a cut.
     SmallWindow,
-    /// The order is still growing from 0 after a synchronous trigger.
+    /// The window, or the order, is still growing after a synchronous trigger.
     RampUp,
     /// The file ends.
     EndOfFile,
@@ -52,8 +53,8 @@ impl Cause {
         match self {
             Self::StartNotAligned => "start not aligned",
             Self::WindowEnd => "window ends first",
-            Self::SmallWindow => "window smaller than the order",
-            Self::RampUp => "order ramping up",
+            Self::SmallWindow => "window smaller than the order, by a cut",
+            Self::RampUp => "ramp-up",
             Self::EndOfFile => "end of file",
             Self::GapCached => "gap already cached",
             Self::RandomRead => "random read",
@@ -413,6 +414,8 @@ struct Judge {
     order_max: u8,
     window_pages_max: u64,
     starts: BTreeMap<u64, u64>,
+    /// A window was cut, and none has been as large as it may be since.
+    regrowing: bool,
     side: PolicySide,
 }
 
@@ -435,7 +438,7 @@ impl Judge {
             causes: BTreeMap::new(),
             alignment: Alignment { modulus: 1 << order_max, starts: Vec::new() },
         };
-        Self { order_max, window_pages_max, starts: BTreeMap::new(), side }
+        Self { order_max, window_pages_max, starts: BTreeMap::new(), regrowing: false, side }
     }
 
     fn file(&mut self, decisions: &[Decision], limits: replay::readahead::FileLimits) {
@@ -447,7 +450,11 @@ impl Judge {
                 Decision::Window { index, ra, cut_pages, .. } => {
                     self.window(*index, ra, *cut_pages);
                     context = if large {
-                        Context::Window { start: *index, end: index + ra.size }
+                        Context::Window {
+                            start: *index,
+                            end: index + ra.size,
+                            cut_pages: *cut_pages,
+                        }
                     } else {
                         Context::Order0(Cause::NoLargeFolios)
                     };
@@ -464,6 +471,7 @@ impl Judge {
     fn window(&mut self, index: u64, ra: &FileRa, cut_pages: u64) {
         self.side.windows += 1;
         self.side.windows_cut += u64::from(cut_pages > 0);
+        self.regrowing = cut_pages > 0 || self.regrowing && ra.size < self.window_pages_max;
         self.side.windows_short += u64::from(ra.size * 16 <= self.window_pages_max);
         *self.starts.entry(index & ((1 << self.order_max) - 1)).or_default() += 1;
     }
@@ -483,10 +491,11 @@ impl Judge {
     }
 
     /// Why a folio of a window is below the largest order.
-    fn cause(&self, folio: Folio, window: &Range<u64>, file_pages: u64) -> Cause {
+    fn cause(&self, folio: Folio, window: &Range<u64>, cut_pages: u64, file_pages: u64) -> Cause {
         let largest_pages = 1 << self.order_max;
-        if window.end - window.start < largest_pages {
-            Cause::SmallWindow
+        let window_pages = window.end - window.start;
+        if window_pages < largest_pages {
+            if self.regrowing { Cause::SmallWindow } else { Cause::RampUp }
         } else if !folio.index.0.is_multiple_of(largest_pages) {
             Cause::StartNotAligned
         } else if folio.index.0 + largest_pages > window.end.min(file_pages) {

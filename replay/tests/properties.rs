@@ -1,9 +1,14 @@
 //! What must hold of every policy on every access stream.
 
+use std::num::NonZeroU64;
+
 use proptest::prelude::*;
+use replay::block::Request;
+use replay::device::{Device, QueueParameters, Scheduler};
 use replay::log::Decision;
 use replay::machine::Machine;
 use replay::policy::{self, ENTRIES, Policy};
+use replay::run::{CpuCosts, RunOptions, run};
 use replay::trace_order;
 use traces::access::{Access, AccessKind, Fidelity, File, Mapping, Open, Source};
 use traces::event::FileId;
@@ -160,6 +165,15 @@ fn check(case: &Case, policy: &dyn Policy) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A device that takes the same time for everything.
+struct Fixed;
+
+impl Device for Fixed {
+    fn read(&mut self, now: Time, _request: &Request) -> Time {
+        now + 50_000
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -169,6 +183,37 @@ proptest! {
             if supports(&*policy, &case) {
                 check(&case, &*policy)?;
             }
+        }
+    }
+
+    /// One thread decides the same whether data takes time or not, and everything it asks for
+    /// completes.
+    #[test]
+    fn time_does_not_change_what_one_thread_reads(case in case()) {
+        let mut source = source(&case);
+        source.accesses.retain(|access| matches!(access.kind, AccessKind::Read { .. }));
+        for policy in policies() {
+            if !supports(&*policy, &case) {
+                continue;
+            }
+            let mut untimed = Machine::new(&*policy, &source, true, false);
+            trace_order::replay(&mut untimed, &source);
+            let options = RunOptions {
+                cpu: CpuCosts::default(),
+                queue: QueueParameters { depth: NonZeroU64::MAX, scheduler: Scheduler::None },
+                think: false,
+                keep_reads: false,
+            };
+            let (timed, timeline) = run(&source, &*policy, &mut Fixed, &options);
+            prop_assert_eq!(
+                untimed.files[0].log.folios_by_order,
+                timed.files[0].log.folios_by_order,
+                "{}", policy.name()
+            );
+            prop_assert_eq!(timeline.requests, timeline.requests_completed);
+            let mut states = timed.opens[0].ra;
+            states.mmap_miss = untimed.opens[0].ra.mmap_miss;
+            prop_assert_eq!(states, untimed.opens[0].ra, "{}", policy.name());
         }
     }
 }

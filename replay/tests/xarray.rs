@@ -171,7 +171,7 @@ fn layout() -> impl Strategy<Value = Vec<Folio>> {
         let mut folios = Vec::new();
         for (gap, order) in steps {
             // Most folios follow each other; few are large.
-            page += if gap > 30 { gap - 30 } else { 0 };
+            page += u64::saturating_sub(gap, 30);
             let order = if order > 6 && gap % 4 != 0 { order - 5 } else { order };
             let order = Order(order.min(page.trailing_zeros().min(9) as u8));
             let folio = Folio { index: PageIndex(page), order };

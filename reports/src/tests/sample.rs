@@ -50,6 +50,7 @@ pub(crate) fn mainline() -> PolicyResult {
         ],
         cache_lock: CacheLock { acquisitions: 9721, lookups: 1024, ..CacheLock::default() },
         windows: 2052,
+        failure: None,
     }
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn align() -> PolicyResult {
         request_sizes: vec![size(4, 3), size(12, 2), size(124, 1), size(256, 2), size(512, 1021)],
         cache_lock: CacheLock { acquisitions: 1039, ..CacheLock::default() },
         windows: 1027,
+        failure: None,
         ..mainline()
     }
 }
@@ -212,6 +214,7 @@ pub(crate) fn several() -> ReplayReport {
         request_sizes: vec![size(4, 3), size(248, 1322)],
         cache_lock,
         windows: 0,
+        failure: None,
     };
     let skipping = CacheLock { contended: 2144, forced_skipped: 1210, ..lock };
     let mut losses = Losses::default();
