@@ -450,11 +450,7 @@ impl Judge {
                 Decision::Window { index, ra, cut_pages, .. } => {
                     self.window(*index, ra, *cut_pages);
                     context = if large {
-                        Context::Window {
-                            start: *index,
-                            end: index + ra.size,
-                            cut_pages: *cut_pages,
-                        }
+                        Context::Window { start: *index, end: index + ra.size }
                     } else {
                         Context::Order0(Cause::NoLargeFolios)
                     };
@@ -491,7 +487,7 @@ impl Judge {
     }
 
     /// Why a folio of a window is below the largest order.
-    fn cause(&self, folio: Folio, window: &Range<u64>, cut_pages: u64, file_pages: u64) -> Cause {
+    fn cause(&self, folio: Folio, window: &Range<u64>, file_pages: u64) -> Cause {
         let largest_pages = 1 << self.order_max;
         let window_pages = window.end - window.start;
         if window_pages < largest_pages {
