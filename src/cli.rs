@@ -145,11 +145,12 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// A capture or workload description.
-    #[arg(value_name = "SOURCE")]
-    pub(crate) source_path: PathBuf,
+    /// One capture or workload description, with --policy twice; or two captures, folders of
+    /// captures, or saved results, the one to start from first.
+    #[arg(required = true, num_args = 1..=2, value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
     /// The two policies, the one to start from first.
-    #[arg(long = "policy", value_name = "POLICY", required = true)]
+    #[arg(long = "policy", value_name = "POLICY")]
     pub(crate) policies: Vec<String>,
     /// Also write an HTML page with charts and the data behind them.
     #[arg(short = 'o', long = "output", value_name = "DIR")]

@@ -1,16 +1,35 @@
 //! `rareplay compare`
 
+use std::path::Path;
+
+use analysis::gate::{
+    Budgets, GateReport, MeasureOptions, Side, judge, read_saved_side, recorded_side,
+};
+use anyhow::Context;
+
 use crate::cli::{CompareArgs, Format, UsageError};
-use crate::{exit, output, replay, sources};
+use crate::{exit, gate, output, replay, sources};
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
-    if args.policies.len() != 2 {
-        let given = args.policies.len();
-        return Err(UsageError(format!("compare takes --policy twice, not {given} times")).into());
+    match (&args.sources[..], args.policies.len()) {
+        ([source], 2) => policies(args, source),
+        ([base, candidate], 0) => recorded(args, base, candidate),
+        (_, given) => {
+            let what = format!(
+                "compare takes one SOURCE and --policy twice, or two SOURCEs and no --policy; \
+                 given are {} and {given}",
+                args.sources.len()
+            );
+            Err(UsageError(what).into())
+        }
     }
+}
+
+/// One source under two policies.
+fn policies(args: &CompareArgs, source: &Path) -> anyhow::Result<u8> {
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
-    let report = replay::build(&args.source, &args.source_path, &policies, &model)?;
+    let report = replay::build(&args.source, source, &policies, &model)?;
     output::print(&replay::show(&report, args.output.format))?;
     if let Some(directory) = &args.directory {
         reports::write_dir(&report, directory)?;
@@ -19,4 +38,52 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         }
     }
     Ok(exit::OK)
+}
+
+/// What two sides recorded: captures, sets of captures, saved results.
+fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result<u8> {
+    if args.directory.is_some() {
+        return Err(UsageError("-o is for one SOURCE under two policies".to_owned()).into());
+    }
+    let options = MeasureOptions {
+        load: args.source.options(),
+        allow_loss: args.source.allow_loss,
+        model: sources::model(&args.device)?,
+    };
+    let base = side(base, &options)?;
+    let candidate = same_name(&base, side(candidate, &options)?);
+    let report = judge(&base, &candidate, &Budgets::default());
+    output::print(&show(&report, args.output.format)?)?;
+    Ok(exit::OK)
+}
+
+fn side(path: &Path, options: &MeasureOptions) -> anyhow::Result<Side> {
+    let side = if gate::is_saved_name(path) {
+        read_saved_side(path)
+    } else {
+        recorded_side(path, options)
+    };
+    side.with_context(|| path.display().to_string())
+}
+
+/// Two single runs are runs of the same thing, whatever their files are called.
+fn same_name(base: &Side, mut candidate: Side) -> Side {
+    if base.entries.len() == 1 && candidate.entries.len() == 1 {
+        let entry = candidate.entries.pop_first().map(|(_, entry)| entry);
+        let name = base.entries.keys().next().cloned();
+        candidate.entries.extend(name.zip(entry));
+    }
+    candidate
+}
+
+fn show(report: &GateReport, format: Format) -> anyhow::Result<String> {
+    Ok(match format {
+        Format::Text => reports::gate::text(report, &output::style()),
+        Format::Json => reports::gate::json(report),
+        Format::Markdown => reports::gate::markdown(report),
+        Format::Csv | Format::Mail => {
+            let what = "two SOURCEs are compared as text, json or markdown";
+            return Err(UsageError(what.to_owned()).into());
+        }
+    })
 }

@@ -140,7 +140,8 @@ impl Spec {
     }
 }
 
-fn is_saved_name(path: &Path) -> bool {
+/// Whether a file is a baseline or saved results, by its name.
+pub(crate) fn is_saved_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
 

@@ -3,7 +3,7 @@
 //! [`calibrate`] takes the issue-to-complete times of one or more captures and
 //! fits a [`calibrated`](replay::device::calibrated) device: servers side by
 //! side, a fixed cost and a cost per byte. It fits what the CPU spends from the
-//! gaps between the events of the readers ([`cpu`]). What the captures do not
+//! gaps between the events of the readers (`cpu`). What the captures do not
 //! show keeps a default and is listed; the range of sizes and depths that was
 //! seen goes into the file, so that a replay counts the requests it had to
 //! extrapolate.

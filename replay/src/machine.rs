@@ -388,19 +388,33 @@ impl<'a> Machine<'a> {
         self.opens[open].ra.random = true;
     }
 
-    /// `POSIX_FADV_DONTNEED`: drops the folios that lie wholly inside the range.
+    /// `POSIX_FADV_DONTNEED`: drops the folios that lie wholly inside the range and are not mapped
+    /// (`mapping_try_invalidate` leaves a folio that someone else holds).
     pub fn dont_need(&mut self, open: usize, pos: ByteOffset, count: u64) {
         let size_bytes = self.file_of(open).limits.size_bytes;
         let end = if count == 0 { u64::MAX } else { pos.0.saturating_add(count) };
         let first = pos.page_up();
-        // A partial last page stays, unless it is the file's last.
-        let last =
-            if end >= size_bytes { ByteOffset(size_bytes).page_up().0 } else { end / PAGE_SIZE };
-        self.evict_range(open, first, PageIndex(last));
+        // A partial last page stays, unless the range ends exactly with the file.
+        let whole = ByteOffset(if end == size_bytes { end } else { end & !(PAGE_SIZE - 1) });
+        let last = whole.page_up().min(ByteOffset(size_bytes).page_up());
+        self.evict_where(open, first, last, |machine, file, folio| {
+            let mut opens = machine.opens.iter().filter(|open| open.file == file);
+            !opens.any(|open| open.page_table.maps_any(folio))
+        });
     }
 
     /// Takes out of the cache what lies wholly in `first..end`.
     pub fn evict_range(&mut self, open: usize, first: PageIndex, end: PageIndex) {
+        self.evict_where(open, first, end, |_, _, _| true);
+    }
+
+    fn evict_where(
+        &mut self,
+        open: usize,
+        first: PageIndex,
+        end: PageIndex,
+        goes: impl Fn(&Self, usize, Folio) -> bool,
+    ) {
         let file = self.opens[open].file;
         let mut page = first;
         while page < end {
@@ -408,7 +422,7 @@ impl<'a> Machine<'a> {
                 page += 1;
                 continue;
             };
-            if folio.index >= first && folio.end() <= end {
+            if folio.index >= first && folio.end() <= end && goes(self, file, folio) {
                 self.evict(file, folio);
             }
             page = folio.end();

@@ -22,6 +22,12 @@ impl PageTable {
         *self.words.entry(page.0 / 64).or_default() |= 1 << (page.0 % 64);
     }
 
+    /// Whether a page of the folio has an entry.
+    pub fn maps_any(&self, folio: Folio) -> bool {
+        !self.words.is_empty()
+            && (folio.index.0..folio.end().0).any(|page| self.is_mapped(PageIndex(page)))
+    }
+
     /// Takes a folio's entries away.
     pub fn unmap(&mut self, folio: Folio) {
         if self.words.is_empty() {

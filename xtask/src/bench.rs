@@ -121,7 +121,7 @@ fn native(pattern: Pattern, size: u64, name: &str) -> anyhow::Result<f64> {
     let mut best = f64::MAX;
     let mut reads = 0;
     for _ in 0..3 {
-        let source = source();
+        let source = one_file(FILE_BYTES);
         let mut machine = Machine::new(&*policy, &source, true, false);
         let begin = ThreadTime::now();
         reads = pattern.for_each(size, |pos| {
@@ -133,14 +133,15 @@ fn native(pattern: Pattern, size: u64, name: &str) -> anyhow::Result<f64> {
     Ok(reads as f64 / best / 1e6)
 }
 
-fn source() -> Source {
+/// A source of one file, one open and no accesses.
+pub(crate) fn one_file(size_bytes: u64) -> Source {
     Source {
-        name: "bench".to_owned(),
+        name: "generated".to_owned(),
         fidelity: Fidelity::Exact,
         settings: Settings::default(),
         files: vec![File {
             id: FileId::default(),
-            size_bytes: FILE_BYTES,
+            size_bytes,
             cached: Vec::new(),
             extents: Vec::new(),
         }],

@@ -1,6 +1,7 @@
 //! Development tasks: `cargo xtask TASK`.
 
 mod bench;
+mod differential;
 mod fidelity;
 
 use std::path::PathBuf;
@@ -22,6 +23,15 @@ enum Task {
         #[arg(required = true)]
         folders: Vec<PathBuf>,
     },
+    /// Hold the native policies against kernel trees' own code on random accesses.
+    Differential {
+        /// Trees, as `tree:` policies name them.
+        #[arg(required = true)]
+        trees: Vec<String>,
+        /// Accesses per tree.
+        #[arg(long, default_value_t = 1_000_000)]
+        accesses: u64,
+    },
     /// Measure the native policies, and the same decisions made by a kernel tree's own code.
     Bench {
         /// A kernel tree to measure beside them.
@@ -33,6 +43,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Fidelity { folders } => fidelity::run(&folders),
+        Task::Differential { trees, accesses } => differential::run(&trees, accesses),
         Task::Bench { tree } => bench::run(tree.as_deref()),
     }
 }

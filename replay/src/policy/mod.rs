@@ -2,7 +2,7 @@
 //!
 //! A *generation* is the readahead of one kernel line; a *change* is a proposed
 //! patch, stacked on a generation: `linux-7.3+align-async-window-v2`. Adding
-//! one is a file, a line in [`GENERATIONS`] or [`CHANGES`], and a pinned table
+//! one is a file, a line in [`ENTRIES`], and a row in the pinned table
 //! in the tests.
 
 use std::sync::Arc;
