@@ -39,7 +39,14 @@ impl SourceArgs {
 
     /// Loads a source and recovers its settings.
     pub(crate) fn ready(&self, path: &Path) -> anyhow::Result<Ready> {
-        let mut loaded = load(path, &self.options())?;
+        let mut loaded = self.load(path)?;
+        let own_policy = recover(&mut loaded.source);
+        Ok(Ready { loaded, own_policy })
+    }
+
+    /// Loads a source as it is.
+    pub(crate) fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
+        let loaded = load(path, &self.options())?;
         if let Some(capture) = &loaded.capture
             && capture.losses.severity() == Some(Severity::DataLoss)
             && !self.allow_loss
@@ -47,8 +54,7 @@ impl SourceArgs {
             let losses = capture.losses.to_string();
             return Err(DataLoss { path: path.display().to_string(), losses }.into());
         }
-        let own_policy = recover(&mut loaded.source);
-        Ok(Ready { loaded, own_policy })
+        Ok(loaded)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use analysis::recover::{recover, recover_under};
 use analysis::replay::Model;
 use analysis::timing::predict;
 use analysis::verify::{CaptureVerify, verify};
+use anyhow::Context;
 use rayon::prelude::*;
 
 use crate::cli::{Format, VerifyArgs};
@@ -43,14 +45,21 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
 }
 
 fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<CaptureVerify> {
-    let ready = args.source.ready(file)?;
     // Each capture has its own: the failure of a tree's code on one says nothing of the others.
     let named = sources::policies(args.policy.as_slice(), &args.tree)?.pop();
-    let policy = named.or(ready.own_policy).ok_or_else(|| {
-        anyhow::anyhow!("{}: no policy for its kernel; name one with --policy", file.display())
-    })?;
-    let mut result = verify(&ready.loaded.source, &*policy)?;
-    result.timing = predict(&ready.loaded.source, &*policy, model).timing();
+    let mut source = args.source.load(file)?.source;
+    let policy = match named {
+        // The policy named is taken for that of the recording kernel.
+        Some(policy) => {
+            recover_under(&mut source, &*policy);
+            policy
+        }
+        None => recover(&mut source).with_context(|| {
+            format!("{}: no policy for its kernel; name one with --policy", file.display())
+        })?,
+    };
+    let mut result = verify(&source, &*policy)?;
+    result.timing = predict(&source, &*policy, model).timing();
     Ok(result)
 }
 

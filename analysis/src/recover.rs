@@ -58,16 +58,41 @@ fn candidates(source: &Source) -> &'static [&'static str] {
     }
 }
 
-/// Recovers settings under one policy; returns how well it then matches.
-fn recover_under(source: &mut Source, policy: &dyn Policy) -> Score {
+/// Recovers settings under one policy, taken for that of the recording kernel; returns how well it
+/// then matches.
+pub fn recover_under(source: &mut Source, policy: &dyn Policy) -> Score {
     let mut best = Trial::run(source, policy);
-    if !best.is_complete() && source.recorded.is_some() {
-        recover_random(source, policy, &mut best);
-        recover_ra_pages(source, policy, &mut best);
-        recover_max_sectors(source, policy, &mut best);
+    if source.recorded.is_none() {
+        return best.score();
+    }
+    // Values that only together match do not show one by one, so each stage begins anew.
+    let stages: [&[Stage]; 5] = [
+        &[recover_max_sectors],
+        &[recover_random],
+        &[recover_ra_pages],
+        &[recover_random, recover_max_sectors],
+        &[recover_ra_pages, recover_max_sectors],
+    ];
+    let as_found = source.clone();
+    for stage in stages {
+        if best.is_complete() {
+            break;
+        }
+        let mut tried = as_found.clone();
+        let mut trial = Trial::run(&tried, policy);
+        for step in stage {
+            step(&mut tried, policy, &mut trial);
+        }
+        if trial.score() > best.score() || trial.is_complete() {
+            best = trial;
+            *source = tried;
+        }
     }
     best.score()
 }
+
+/// Recovers one setting from where the trial stands.
+type Stage = fn(&mut Source, &dyn Policy, &mut Trial);
 
 /// Tries values of a setting and keeps the one that matches best, the earlier of equal ones.
 fn try_values(

@@ -1,8 +1,9 @@
 //! A kernel tree's own readahead as a policy: `tree:PATH[@REV][,patch=FILE]`.
 //!
 //! The tree's code keeps a page cache of its own, in its worker. [`TreePolicy`]
-//! asks it at every trigger and follows what it decides; the read path around
-//! it is the built-in one of the kernel line the tree belongs to. Whatever else
+//! asks it at every trigger and every fault and follows what it decides; the
+//! read path around it is the built-in one of the kernel line the tree belongs
+//! to, the mmap path is the tree's own. Whatever else
 //! changes the cache (evictions, folios that a read inserts without readahead)
 //! is told to the tree's code before the next trigger.
 
@@ -17,7 +18,8 @@ use kernel::{
 use replay::page_cache::Folio;
 use replay::policy::{self, Policy, PolicyError, Rules};
 use replay::readahead::{FileKey, FileLimits, ForcedFill, Readahead, Rule};
-use traces::units::{ByteOffset, PAGE_SHIFT};
+use traces::access::Mapping;
+use traces::units::{ByteOffset, PAGE_SHIFT, PageIndex};
 
 /// What a policy name of a tree begins with.
 pub const PREFIX: &str = "tree:";
@@ -134,20 +136,25 @@ impl TreePolicy {
 
     /// Asks the tree's code and follows what it decides. When it fails, the pages asked for are
     /// read all the same, so that the replay comes to an end and the failure can be told.
-    fn ask(&self, rac: &mut Readahead<'_>, pages: u64, access: impl Fn(OpenId) -> Access) {
+    fn ask(
+        &self,
+        rac: &mut Readahead<'_>,
+        pages: u64,
+        access: impl Fn(OpenId) -> Access,
+    ) -> Vec<Decided> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mirror = files.entry(rac.file_key).or_default();
         if !mirror.failed {
-            let outcome = self.decide(mirror, rac, access).map(|decided| follow(rac, &decided));
-            let failure = match outcome {
-                Ok(true) => return,
-                Ok(false) => "its page cache and the replay's have come to differ".to_owned(),
+            let failure = match self.decide(mirror, rac, access) {
+                Ok(decided) if follow(rac, &decided) => return decided,
+                Ok(_) => "its page cache and the replay's have come to differ".to_owned(),
                 Err(error) => error.to_string(),
             };
             mirror.failed = true;
             rac.failure.get_or_insert(format!("{}: {failure}", self.name));
         }
         rac.fill_order0_in_file(pages.max(1), 0);
+        Vec::new()
     }
 
     fn decide(
@@ -246,7 +253,7 @@ impl Policy for TreePolicy {
     }
 
     fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
-        let index = traces::units::PageIndex(rac.index);
+        let index = PageIndex(rac.index);
         rac.rule = Rule::Tree;
         self.ask(rac, req_count, |open| Access::sync_ra(open, index, req_count));
     }
@@ -256,16 +263,40 @@ impl Policy for TreePolicy {
             return;
         }
         rac.cache.clear_mark(folio);
-        let index = traces::units::PageIndex(rac.index);
+        let index = PageIndex(rac.index);
         rac.rule = Rule::Tree;
         // A mark may be met without anything being read, so nothing is owed on failure.
         self.ask(rac, 1, |open| Access::async_ra(open, index, req_count));
     }
 
+    /// Only the built-in fault path fills windows this way, and a tree's has its own.
     fn ra_order(&self, rac: &mut Readahead<'_>, _order: u32) {
-        let what = "mapped accesses through a tree's own mmap path are not replayed yet";
-        rac.failure.get_or_insert(format!("{}: {what}", self.name));
         rac.fill_order0_in_file(rac.ra.size, 0);
+    }
+
+    fn touch(
+        &self,
+        rac: &mut Readahead<'_>,
+        page: PageIndex,
+        mapping: Mapping,
+    ) -> Option<Vec<(PageIndex, u64)>> {
+        let mapping = kernel::Mapping {
+            random: mapping.rand_read,
+            sequential: mapping.seq_read,
+            exec: mapping.exec,
+            huge_pages: mapping.hugepage,
+        };
+        rac.rule = Rule::Tree;
+        let decided = self.ask(rac, 1, |open| Access::touch(open, page, mapping));
+        let mapped = decided.into_iter().filter_map(|decided| match decided {
+            Decided::Mapped { index, pages } => Some((index, u64::from(pages))),
+            _ => None,
+        });
+        Some(mapped.collect())
+    }
+
+    fn has_own_faults(&self) -> bool {
+        true
     }
 
     fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {

@@ -155,7 +155,7 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
 }
 
 /// Folios and device reads that match; more is better.
-pub(crate) type Score = (u64, u64);
+pub type Score = (u64, u64);
 
 /// What a trial replay matches.
 pub(crate) struct Trial {

@@ -41,6 +41,10 @@ impl Machine<'_> {
         if self.opens[open].page_table.is_mapped(page) {
             return FaultResult::Mapped;
         }
+        let (policy, mapping) = (self.policy(), self.opens[open].mapping);
+        if let Some(mapped) = policy.touch(&mut self.readahead(open, page), page, mapping) {
+            return self.follow_touch(open, page, &mapped);
+        }
         let size_pages = self.file_of(open).limits.last_page().map_or(0, |last| last.0 + 1);
         let first = PageIndex(page.0 & !(FAULT_AROUND_PAGES - 1));
         let last = PageIndex((first.0 + FAULT_AROUND_PAGES).min(size_pages).max(1) - 1);
@@ -54,6 +58,37 @@ impl Machine<'_> {
             self.files[state.file].cache.set_used(page, page + 1);
         }
         result
+    }
+
+    /// The rest of a touch that the policy's own fault path has decided.
+    fn follow_touch(
+        &mut self,
+        open: usize,
+        page: PageIndex,
+        mapped: &[(PageIndex, u64)],
+    ) -> FaultResult {
+        let state = &mut self.opens[open];
+        for &(first, pages) in mapped {
+            (first.0..first.0 + pages).for_each(|page| state.page_table.map(PageIndex(page)));
+        }
+        state.page_table.map(page);
+        let cache = &mut self.files[state.file].cache;
+        cache.set_used(page, page + 1);
+        match cache.folio_at(page) {
+            Some(folio) if !cache.is_uptodate(folio) => FaultResult::Retry(Some(folio)),
+            _ => FaultResult::Mapped,
+        }
+    }
+
+    /// The page a recorded fault-around most likely served: the first one not mapped yet.
+    pub fn first_unmapped(
+        &self,
+        open: usize,
+        first: PageIndex,
+        last: PageIndex,
+    ) -> Option<PageIndex> {
+        let table = &self.opens[open].page_table;
+        (first.0..=last.0).map(PageIndex).find(|page| !table.is_mapped(*page))
     }
 
     /// `filemap_map_pages`: maps what is cached, uptodate and unmarked in `first..=last`. Whether

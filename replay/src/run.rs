@@ -337,7 +337,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
                 self.touch(thread, access, page)
             }
             AccessKind::FaultAround { first, last, served: true, retry: false } => {
-                match self.first_unmapped(access, first, last) {
+                match self.machine.first_unmapped(access.open as usize, first, last) {
                     Some(page) => self.touch(thread, access, page),
                     None => Step::Done { cpu_ns: 0 },
                 }
@@ -463,17 +463,6 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         }
         self.threads[thread as usize].forced = Some(fill);
         Step::Again { cpu_ns }
-    }
-
-    /// The page a recorded fault-around most likely served: the first one not mapped yet.
-    fn first_unmapped(
-        &self,
-        access: &Access,
-        first: PageIndex,
-        last: PageIndex,
-    ) -> Option<PageIndex> {
-        let table = &self.machine.opens[access.open as usize].page_table;
-        (first.0..=last.0).map(PageIndex).find(|page| !table.is_mapped(*page))
     }
 
     /// Sends what was submitted from `now` on to the device; returns when that is done.

@@ -188,10 +188,18 @@ pub fn execute(machine: &mut Machine<'_>, access: &Access) {
     let open = access.open as usize;
     match access.kind {
         AccessKind::Read { pos, count } => machine.read(open, pos, count),
-        AccessKind::Touch { page } => {
-            let mut retry = false;
-            while let FaultResult::Retry(_) = machine.touch(open, page, retry) {
-                retry = true;
+        AccessKind::Touch { page } => touch(machine, open, page),
+        AccessKind::Fault { page, retry } if machine.policy().has_own_faults() => {
+            if !retry {
+                touch(machine, open, page);
+            }
+        }
+        AccessKind::FaultAround { first, last, served, retry }
+            if machine.policy().has_own_faults() =>
+        {
+            let page = machine.first_unmapped(open, first, last).filter(|_| served && !retry);
+            if let Some(page) = page {
+                touch(machine, open, page);
             }
         }
         AccessKind::Fault { page, retry } => {
@@ -208,5 +216,13 @@ pub fn execute(machine: &mut Machine<'_>, access: &Access) {
         AccessKind::Evict { page, order } => {
             machine.evict_range(open, page, page + order.pages());
         }
+    }
+}
+
+/// A touch with as many tries as it takes.
+fn touch(machine: &mut Machine<'_>, open: usize, page: PageIndex) {
+    let mut retry = false;
+    while let FaultResult::Retry(_) = machine.touch(open, page, retry) {
+        retry = true;
     }
 }

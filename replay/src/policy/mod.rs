@@ -7,6 +7,9 @@
 
 use std::sync::Arc;
 
+use traces::access::Mapping;
+use traces::units::PageIndex;
+
 use crate::page_cache::Folio;
 use crate::readahead::{FileKey, ForcedFill, Readahead};
 use crate::xarray::NoHole;
@@ -53,6 +56,23 @@ pub trait Policy: Send + Sync {
 
     /// The end of a forced readahead that was begun.
     fn end_forced(&self, _rac: &mut Readahead<'_>) {}
+
+    /// A program touches a page of a mapping that is not in the page table. Policies with a fault
+    /// path of their own read what it reads and return the pages it maps, as (first, pages).
+    fn touch(
+        &self,
+        _rac: &mut Readahead<'_>,
+        _page: PageIndex,
+        _mapping: Mapping,
+    ) -> Option<Vec<(PageIndex, u64)>> {
+        None
+    }
+
+    /// Whether [`touch`](Self::touch) does anything, so that recorded parts of a fault are not
+    /// replayed one by one.
+    fn has_own_faults(&self) -> bool {
+        false
+    }
 
     /// The read path has put a folio into the cache without readahead. For policies that keep a
     /// page cache of their own.
