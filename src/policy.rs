@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::tree::{PREFIX, TreeOptions, build};
+use analysis::tree::{PREFIX, TreeOptions, build, read_path_of};
 use kernel::Built;
 use replay::policy::{self, ENTRIES};
 
@@ -30,6 +30,7 @@ fn describe_build(spec: &str, built: &Built) -> String {
     };
     line("tree", built.describe());
     line("version", built.version_guess().unwrap_or("unknown"));
+    line("read path", read_path_of(built));
     line("compiler", built.compiler());
     line("object", if built.is_from_cache() { "found built" } else { "built" });
     if let Some(folder) = built.folder() {

@@ -244,3 +244,53 @@ fn settings_can_be_overridden() {
     let given = settings.iter().find(|setting| setting["key"] == "max_sectors_kb").unwrap();
     assert_eq!((&given["value"], &given["origin"]), (&"1024".into(), &"given".into()));
 }
+
+/// A tree of our own, with a readahead that is not Linux's.
+const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernel/tests/tree");
+
+#[test]
+fn a_kernel_tree_is_a_policy() {
+    let cache = tempfile::tempdir().unwrap();
+    let spec = format!("tree:{TREE}");
+    let workload =
+        "[file]\nsize = \"16M\"\n[[stream]]\nsteps = [{ read = \"sequential\", size = \"64K\" }]\n";
+    let workload = file(&cache, "small.workload.toml", workload.as_bytes());
+    let args = ["replay", &workload, "--policy", &spec, "--format", "json"];
+    let output = rareplay(&args).env("XDG_CACHE_HOME", cache.path()).assert().success();
+    let report: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let result = &report["results"][0];
+    assert_eq!(result["policy"], spec);
+    assert_eq!(result["pages"]["inserted"], 4096);
+    assert_eq!(result["device_reads"]["bytes"], 16 << 20);
+    let built = rareplay(&["policy", "build", TREE]).env("XDG_CACHE_HOME", cache.path()).assert();
+    let text = String::from_utf8(built.success().get_output().stdout.clone()).unwrap();
+    assert!(text.contains("version: 9.1.0-rc2") && text.contains("object: found built"), "{text}");
+}
+
+#[test]
+fn a_kernel_tree_that_does_not_build_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let patch = "--- a/mm/readahead.c\n+++ b/mm/readahead.c\n@@ -1,1 +1,1 @@\n-no such line\n+x\n";
+    let patch = file(&folder, "bad.patch", patch.as_bytes());
+    let spec = format!("tree:{TREE},patch={patch}");
+    let (code, message) = failure(&["verify", CAPTURE, "--policy", &spec]);
+    assert_eq!(code, 65, "{message}");
+    assert!(message.contains("mm/readahead.c"), "{message}");
+    let (code, message) = failure(&["verify", CAPTURE, "--policy", "tree:/nowhere"]);
+    assert_eq!(code, 65, "{message}");
+    assert!(message.contains("/nowhere"), "{message}");
+}
+
+#[test]
+fn two_captures_compare() {
+    let (new, old) = ("linux-6.12/interleaved2.ftrace.zst", "linux-6.1/interleaved2.ftrace.zst");
+    let report = json(&["compare", new, old, "--format", "json"]);
+    assert_eq!(report["schema"], "rareplay.gate/1");
+    let checks = report["checks"].as_array().unwrap();
+    let folios = checks.iter().find(|check| check["metric"] == "folios.total").unwrap();
+    assert_eq!((&folios["baseline"], &folios["candidate"]), (&7544.into(), &2097.into()));
+    assert_eq!(folios["verdict"], "improved");
+    // Captures of different filesystems say nothing of each other.
+    let other = "linux-6.18/ext4_seq1m_after4k.ftrace.zst";
+    assert_eq!(json(&["compare", CAPTURE, other, "--format", "json"])["verdict"], "not-comparable");
+}

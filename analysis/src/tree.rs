@@ -56,14 +56,6 @@ pub enum TreeError {
         /// The part.
         part: String,
     },
-    /// No generation is modelled for the tree's version, so its read path is not known.
-    #[error("{spec}: version {version} is not a kernel line this program has the read path of")]
-    UnknownVersion {
-        /// The policy as named.
-        spec: String,
-        /// The version in its Makefile.
-        version: String,
-    },
 }
 
 /// The policy that a name on the command line stands for: built in, or a tree.
@@ -90,6 +82,12 @@ pub fn build(spec: &str, options: &TreeOptions) -> Result<Built, TreeError> {
     let failed = |source| TreeError::Kernel { spec: spec.to_owned(), source: Box::new(source) };
     let tree = Tree::parse(path).map_err(failed)?;
     Built::new(&tree, &build).map_err(failed)
+}
+
+/// The generation whose read path goes around the tree's readahead: that of its version, or the
+/// newest one for a tree newer than all.
+pub fn read_path_of(built: &Built) -> &'static str {
+    built.version_guess().and_then(policy::for_kernel).unwrap_or("linux-7.3")
 }
 
 /// See the module documentation.
@@ -121,10 +119,7 @@ impl TreePolicy {
     /// Builds a tree and starts its worker.
     pub fn new(spec: &str, options: &TreeOptions) -> Result<Self, TreeError> {
         let built = build(spec, options)?;
-        let version = built.version_guess().unwrap_or("unknown").to_owned();
-        let line = policy::for_kernel(&version)
-            .ok_or_else(|| TreeError::UnknownVersion { spec: spec.to_owned(), version })?;
-        let rules = policy::parse(line)?.rules();
+        let rules = policy::parse(read_path_of(&built))?.rules();
         let isolation =
             if options.in_process { Isolation::InProcess } else { Isolation::default() };
         let session = Session::start(&built, &isolation).map_err(|source| TreeError::Kernel {
