@@ -3,12 +3,11 @@
 //! Instead of cutting the async window to a multiple of the order before the order is clamped,
 //! the window is cut after clamping, by an order that keeps at least half of it.
 
-use std::sync::Arc;
-
+use super::change::{Change, DEFAULT_BASE, stack};
 use super::mainline::{advance_window, begin_window, clamp_order, fill_clamped};
-use super::{Entry, Make, Policy, Rules, stacked_name};
+use super::{Entry, Make, Policy};
 use crate::page_cache::Folio;
-use crate::readahead::{ForcedFill, Readahead};
+use crate::readahead::Readahead;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "align-async-window-v2",
@@ -16,57 +15,26 @@ pub(super) const ENTRY: Entry = Entry {
     follows: "the mail of that subject (2026-10), against 18ebe55a9236",
     checked: "captures of 7.3-rc7 with the changed functions; the mail's folio and read counts",
     make: Make::Change {
-        base: "linux-6.18",
-        stack: |base| {
-            let name = stacked_name(&*base, "linux-6.18", "align-async-window-v2");
-            Arc::new(AlignAsyncWindow { name, base })
-        },
+        base: DEFAULT_BASE,
+        stack: |base| stack::<AlignAsyncWindow>(base, ENTRY.name),
     },
 };
 
-struct AlignAsyncWindow {
-    name: String,
-    base: Arc<dyn Policy>,
-}
+#[derive(Default)]
+struct AlignAsyncWindow;
 
-impl Policy for AlignAsyncWindow {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rules(&self) -> Rules {
-        self.base.rules()
-    }
-
-    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
-        self.base.sync_ra(rac, req_count);
-    }
-
-    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
-        if !advance_window(self.rules(), rac, folio, req_count) {
+impl Change for AlignAsyncWindow {
+    fn async_ra(&self, base: &dyn Policy, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
+        if !advance_window(base.rules(), rac, folio, req_count) {
             return;
         }
         rac.ra.order += 2;
         rac.ra.async_size = rac.ra.size;
         rac.index = rac.ra.start;
-        let Some(start) = begin_window(rac) else {
-            return;
-        };
+        let Some(start) = begin_window(rac) else { return };
         rac.ra.order = align_end(rac, start);
         rac.note_window(rac.ra.order);
         fill_clamped(rac, start);
-    }
-
-    fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        self.base.ra_order(rac, order);
-    }
-
-    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
-        self.base.begin_forced(rac, nr_to_read)
-    }
-
-    fn end_forced(&self, rac: &mut Readahead<'_>) {
-        self.base.end_forced(rac);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::readahead::{FileKey, ForcedFill, Readahead};
 use crate::xarray::NoHole;
 
 mod align_async_window;
+mod change;
 mod linux_5_15;
 mod linux_6_12;
 mod linux_6_18;
@@ -232,14 +233,5 @@ pub fn for_kernel(release: &str) -> Option<&'static str> {
         (6, 18..) | (7, 0..=1) => Some("linux-6.18"),
         (7, _) => Some("linux-7.3"),
         _ => None,
-    }
-}
-
-/// Name of a change on top of `base`.
-fn stacked_name(base: &dyn Policy, default_base: &str, change: &str) -> String {
-    if base.name() == default_base {
-        change.to_owned()
-    } else {
-        format!("{}+{change}", base.name())
     }
 }

@@ -2,11 +2,9 @@
 //!
 //! With `ra_pages` 0 a read is served as one request of its own size instead of page by page.
 
-use std::sync::Arc;
-
-use super::{Entry, Make, Policy, Rules, stacked_name};
-use crate::page_cache::Folio;
-use crate::readahead::{ForcedFill, Readahead};
+use super::change::{Change, DEFAULT_BASE, stack};
+use super::{Entry, Make, Policy};
+use crate::readahead::Readahead;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "randread-readahead-disabled",
@@ -14,49 +12,20 @@ pub(super) const ENTRY: Entry = Entry {
     follows: "the RFC of that subject (2025-07)",
     checked: "captures of 7.3-rc7 with the changed function",
     make: Make::Change {
-        base: "linux-6.18",
-        stack: |base| {
-            let name = stacked_name(&*base, "linux-6.18", "randread-readahead-disabled");
-            Arc::new(RandreadDisabled { name, base })
-        },
+        base: DEFAULT_BASE,
+        stack: |base| stack::<RandreadDisabled>(base, ENTRY.name),
     },
 };
 
-struct RandreadDisabled {
-    name: String,
-    base: Arc<dyn Policy>,
-}
+#[derive(Default)]
+struct RandreadDisabled;
 
-impl Policy for RandreadDisabled {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rules(&self) -> Rules {
-        self.base.rules()
-    }
-
-    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
+impl Change for RandreadDisabled {
+    fn sync_ra(&self, base: &dyn Policy, rac: &mut Readahead<'_>, req_count: u64) {
         if rac.ra.ra_pages == 0 {
             rac.force(req_count);
         } else {
-            self.base.sync_ra(rac, req_count);
+            base.sync_ra(rac, req_count);
         }
-    }
-
-    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
-        self.base.async_ra(rac, folio, req_count);
-    }
-
-    fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        self.base.ra_order(rac, order);
-    }
-
-    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
-        self.base.begin_forced(rac, nr_to_read)
-    }
-
-    fn end_forced(&self, rac: &mut Readahead<'_>) {
-        self.base.end_forced(rac);
     }
 }

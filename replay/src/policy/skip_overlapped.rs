@@ -3,11 +3,9 @@
 //! A forced readahead publishes its range in the readahead state of the open file while it runs.
 //! Another one on the same open file that lies within the published range returns at once.
 
-use std::sync::Arc;
-
-use super::{Entry, Make, Policy, Rules, stacked_name};
+use super::change::{Change, DEFAULT_BASE, stack};
+use super::{Entry, Make, Policy};
 use crate::log::Decision;
-use crate::page_cache::Folio;
 use crate::readahead::{ForcedFill, Readahead};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -16,41 +14,21 @@ pub(super) const ENTRY: Entry = Entry {
     follows: "the mail of that subject, against force_page_cache_ra of 6.17",
     checked: "the rules of the mail; the calls it can reach are counted from captures of 6.18.44",
     make: Make::Change {
-        base: "linux-6.18",
-        stack: |base| {
-            let name = stacked_name(&*base, "linux-6.18", "skip-fully-overlapped");
-            Arc::new(SkipOverlapped { name, base })
-        },
+        base: DEFAULT_BASE,
+        stack: |base| stack::<SkipOverlapped>(base, ENTRY.name),
     },
 };
 
-struct SkipOverlapped {
-    name: String,
-    base: Arc<dyn Policy>,
-}
+#[derive(Default)]
+struct SkipOverlapped;
 
-impl Policy for SkipOverlapped {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rules(&self) -> Rules {
-        self.base.rules()
-    }
-
-    fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {
-        self.base.sync_ra(rac, req_count);
-    }
-
-    fn async_ra(&self, rac: &mut Readahead<'_>, folio: Folio, req_count: u64) {
-        self.base.async_ra(rac, folio, req_count);
-    }
-
-    fn ra_order(&self, rac: &mut Readahead<'_>, order: u32) {
-        self.base.ra_order(rac, order);
-    }
-
-    fn begin_forced(&self, rac: &mut Readahead<'_>, nr_to_read: u64) -> Option<ForcedFill> {
+impl Change for SkipOverlapped {
+    fn begin_forced(
+        &self,
+        base: &dyn Policy,
+        rac: &mut Readahead<'_>,
+        nr_to_read: u64,
+    ) -> Option<ForcedFill> {
         let nr_to_read = nr_to_read.min(rac.forced_pages_max());
         let (index, end) = (rac.index, rac.index + nr_to_read);
         if rac.ra.start <= index && end <= rac.ra.start + rac.ra.size {
@@ -60,11 +38,11 @@ impl Policy for SkipOverlapped {
         }
         rac.ra.start = index;
         rac.ra.size = nr_to_read;
-        self.base.begin_forced(rac, nr_to_read)
+        base.begin_forced(rac, nr_to_read)
     }
 
-    fn end_forced(&self, rac: &mut Readahead<'_>) {
-        self.base.end_forced(rac);
+    fn end_forced(&self, base: &dyn Policy, rac: &mut Readahead<'_>) {
+        base.end_forced(rac);
         rac.ra.start = 0;
         rac.ra.size = 0;
     }
