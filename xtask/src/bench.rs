@@ -41,8 +41,8 @@ const WORKLOADS: &[(&str, Pattern, u64)] = &[
 
 impl Pattern {
     /// Calls `read` with every position; returns how many there are.
-    fn for_each(self, size: u64, mut read: impl FnMut(u64)) -> u64 {
-        let places = FILE_BYTES / size;
+    fn for_each(self, size: u64, file_bytes: u64, mut read: impl FnMut(u64)) -> u64 {
+        let places = file_bytes / size;
         match self {
             Self::Sequential => (0..places).for_each(|n| read(n * size)),
             Self::Random => {
@@ -57,7 +57,7 @@ impl Pattern {
             Self::Interleaved => {
                 for n in 0..places / 2 {
                     read(n * size);
-                    read(FILE_BYTES / 2 + n * size);
+                    read(file_bytes / 2 + n * size);
                 }
             }
         }
@@ -71,10 +71,15 @@ pub(crate) fn run(tree: Option<&Path>) -> anyhow::Result<()> {
     println!("million reads per second of CPU time, best of three, under {policy}");
     println!("{:24} {:>10} {:>12} {:>8}", "workload", "native", "kernel code", "ratio");
     for &(name, pattern, size) in WORKLOADS {
-        let native = native(pattern, size, policy)?;
+        let native = native(pattern, size, FILE_BYTES, policy)?;
         let tree = built.as_ref().map(|built| kernel_code(built, pattern, size)).transpose()?;
         let tree = tree.map_or(String::new(), |tree| format!("{tree:12.2} {:8.2}", native / tree));
         println!("{name:24} {native:10.2} {tree}");
+    }
+    println!("the same, sequential 4 KiB, as the file and with it the number of reads grows");
+    for reads in [1_000_000, 10_000_000, 100_000_000] {
+        let native = native(Pattern::Sequential, 4 << 10, reads * (4 << 10), policy)?;
+        println!("{:24} {native:10.2}", format!("{} million reads", reads / 1_000_000));
     }
     Ok(())
 }
@@ -103,7 +108,7 @@ fn kernel_code(built: &Built, pattern: Pattern, size: u64) -> anyhow::Result<f64
         let mut instance = session.instance(settings)?;
         let open = instance.open()?;
         let mut accesses = Vec::new();
-        reads = pattern.for_each(size, |pos| {
+        reads = pattern.for_each(size, FILE_BYTES, |pos| {
             accesses.push(Access::read(open, ByteOffset(pos), size));
         });
         let begin = ThreadTime::now();
@@ -116,15 +121,15 @@ fn kernel_code(built: &Built, pattern: Pattern, size: u64) -> anyhow::Result<f64
 }
 
 /// The native policy.
-fn native(pattern: Pattern, size: u64, name: &str) -> anyhow::Result<f64> {
+fn native(pattern: Pattern, size: u64, file_bytes: u64, name: &str) -> anyhow::Result<f64> {
     let policy = policy::parse(name)?;
     let mut best = f64::MAX;
     let mut reads = 0;
     for _ in 0..3 {
-        let source = one_file(FILE_BYTES);
+        let source = one_file(file_bytes);
         let mut machine = Machine::new(&*policy, &source, true, false);
         let begin = ThreadTime::now();
-        reads = pattern.for_each(size, |pos| {
+        reads = pattern.for_each(size, file_bytes, |pos| {
             machine.read(0, ByteOffset(pos), size);
             machine.submitted.clear();
         });

@@ -20,12 +20,13 @@ const ROUND: u64 = 10_000;
 const BLOCK: usize = 1000;
 const FILE_BYTES: u64 = (48 << 20) + 1234;
 
-pub(crate) fn run(trees: &[String], accesses: u64) -> anyhow::Result<()> {
+pub(crate) fn run(trees: &[String], accesses: u64, policy: Option<&str>) -> anyhow::Result<()> {
     for tree in trees {
         let options = TreeOptions { in_process: true, ..TreeOptions::default() };
         let built = build(&format!("tree:{tree}"), &options)?;
         let version = built.version_guess().unwrap_or("unknown").to_owned();
-        let name = policy::for_kernel(&version).with_context(|| format!("no policy: {version}"))?;
+        let name = policy.or_else(|| policy::for_kernel(&version));
+        let name = name.with_context(|| format!("no policy for kernel {version}"))?;
         let policy = policy::parse(name)?;
         let session = Session::start(&built, &Isolation::InProcess)?;
         let (mut done, mut folios) = (0, 0);

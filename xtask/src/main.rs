@@ -31,6 +31,9 @@ enum Task {
         /// Accesses per tree.
         #[arg(long, default_value_t = 1_000_000)]
         accesses: u64,
+        /// The native policy; that of the tree's version if missing.
+        #[arg(long)]
+        policy: Option<String>,
     },
     /// Measure the native policies, and the same decisions made by a kernel tree's own code.
     Bench {
@@ -43,7 +46,9 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Fidelity { folders } => fidelity::run(&folders),
-        Task::Differential { trees, accesses } => differential::run(&trees, accesses),
+        Task::Differential { trees, accesses, policy } => {
+            differential::run(&trees, accesses, policy.as_deref())
+        }
         Task::Bench { tree } => bench::run(tree.as_deref()),
     }
 }
