@@ -165,6 +165,13 @@ fn explain_names_the_windows_cut_short() {
 }
 
 #[test]
+fn explain_says_that_no_window_was_on_large_folios() {
+    let source = "linux-6.18/fadvrand.ftrace.zst";
+    let policies = ["--policy", "linux-6.12", "--policy", "linux-7.3"];
+    insta::assert_snapshot!(stdout(&[&["explain", source][..], &policies].concat()));
+}
+
+#[test]
 fn policy_list_and_show() {
     insta::assert_snapshot!(stdout(&["policy", "list"]));
     insta::assert_snapshot!(stdout(&["policy", "show", "align-async-window-v2"]));

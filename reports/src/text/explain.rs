@@ -64,7 +64,10 @@ fn causes(explanation: &Explanation, style: Style) -> String {
 }
 
 fn windows(side: &PolicySide, style: Style) -> String {
-    let total: u64 = side.windows.max(1);
+    let total = side.windows;
+    if total == 0 {
+        return style.labelled("windows", &format!("{}: none on large folios", side.policy));
+    }
     let starts = side
         .alignment
         .starts
@@ -76,7 +79,7 @@ fn windows(side: &PolicySide, style: Style) -> String {
         "{}: {} windows; {} cut to end on a boundary; {} of {} pages or fewer, of {} at most; \
          starting at {starts} modulo {} pages",
         side.policy,
-        count(side.windows),
+        count(total),
         share(side.windows_cut, total),
         share(side.windows_short, total),
         side.window_pages_max / 16,
