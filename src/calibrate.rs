@@ -3,12 +3,14 @@
 use anyhow::Context;
 
 use crate::cli::CalibrateArgs;
-use crate::{exit, output};
+use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
     let mut ready = Vec::new();
     for path in &args.captures {
-        ready.push(args.source.ready(path)?);
+        let one = args.source.ready(path)?;
+        sources::warn_of_losses(path, &one.loaded);
+        ready.push(one);
     }
     let sources: Vec<_> = ready.iter().map(|ready| &ready.loaded.source).collect();
     let calibration = analysis::calibrate::calibrate(&sources)?;

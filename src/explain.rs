@@ -12,6 +12,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
         return Err(UsageError(format!("explain takes --policy twice, not {given} times")).into());
     };
     let ready = args.source.ready(&args.source_path)?;
+    sources::warn_of_losses(&args.source_path, &ready.loaded);
     let options = ExplainOptions { inode: args.file, from_access: args.at };
     let explanation = explain(&ready.loaded.source, &**a, &**b, options)?;
     output::print(&match args.output.format {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use analysis::load::{LoadOptions, Loaded, load};
 use analysis::recover::recover;
 use analysis::replay::Model;
-use analysis::result::ReplayReport;
+use analysis::result::{ReplayReport, view_settings};
 use analysis::tree::{TreeOptions, parse_policy};
 use replay::policy::Policy;
 use traces::capture::Severity;
+use traces::settings::{Origin, Settings};
 
 use crate::cli::{DeviceArgs, SourceArgs, TreeArgs};
 
@@ -55,6 +56,30 @@ impl SourceArgs {
             return Err(DataLoss { path: path.display().to_string(), losses }.into());
         }
         Ok(loaded)
+    }
+}
+
+/// Says what a capture lost, for commands whose reports do not.
+pub(crate) fn warn_of_losses(path: &Path, loaded: &Loaded) {
+    let losses = loaded.capture.as_ref().map(|capture| capture.losses.to_string());
+    for loss in losses.unwrap_or_default().lines() {
+        eprintln!("rareplay: {}: {loss}", path.display());
+    }
+}
+
+/// Says which settings a replay that differs had to assume: one of them may be the reason.
+pub(crate) fn warn_of_assumptions(path: &Path, settings: &Settings) {
+    let assumed: Vec<_> = view_settings(settings)
+        .into_iter()
+        .filter(|setting| setting.origin == Origin::Assumed)
+        .map(|setting| format!("{}={}", setting.key, setting.value))
+        .collect();
+    if !assumed.is_empty() {
+        let path = path.display();
+        eprintln!(
+            "rareplay: {path}: assumed, --set or a sidecar says otherwise: {}",
+            assumed.join(", ")
+        );
     }
 }
 

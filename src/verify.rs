@@ -47,7 +47,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
 fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<CaptureVerify> {
     // Each capture has its own: the failure of a tree's code on one says nothing of the others.
     let named = sources::policies(args.policy.as_slice(), &args.tree)?.pop();
-    let mut source = args.source.load(file)?.source;
+    let loaded = args.source.load(file)?;
+    sources::warn_of_losses(file, &loaded);
+    let mut source = loaded.source;
     let policy = match named {
         // The policy named is taken for that of the recording kernel.
         Some(policy) => {
@@ -59,6 +61,9 @@ fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<Captur
         })?,
     };
     let mut result = verify(&source, &*policy)?;
+    if !result.exact {
+        sources::warn_of_assumptions(file, &source.settings);
+    }
     result.timing = predict(&source, &*policy, model).timing();
     Ok(result)
 }

@@ -165,6 +165,26 @@ fn explain_names_the_windows_cut_short() {
 }
 
 #[test]
+fn verify_names_losses_and_assumed_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "# tracer: nop\n\
+        reader-9 ( 9) [000] ..... 1.000001: xfs_file_buffered_read: dev 7:0 ino 0x83 disize 0x100000 pos 0x0 bytecount 0x1000\n\
+        reader-9 ( 9) [000] ..... 1.000002: mm_filemap_add_to_page_cache: dev 7:0 ino 83 pfn=0x1 ofs=20480 order=0\n\
+        reader-9 ( 9) [000] ..garbage\n";
+    let capture = file(&folder, "damaged.txt", text.as_bytes());
+    let (code, stderr) = failure(&["verify", &capture]);
+    assert_eq!(code, 10, "{stderr}");
+    assert!(
+        stderr.contains("damaged.txt: lines or records not understood: 1 (first: line 4:"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("damaged.txt: assumed, --set or a sidecar says otherwise: fs=unknown,"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn explain_says_that_no_window_was_on_large_folios() {
     let source = "linux-6.18/fadvrand.ftrace.zst";
     let policies = ["--policy", "linux-6.12", "--policy", "linux-7.3"];
