@@ -143,12 +143,7 @@ fn span_ns(capture: &Capture) -> u64 {
 fn view_streams(source: &Source) -> StreamsView {
     StreamsView {
         fidelity: source.fidelity,
-        counts: StreamCounts {
-            files: source.files.len() as u64,
-            opens: source.opens.len() as u64,
-            threads: source.threads.len() as u64,
-            accesses: source.accesses.len() as u64,
-        },
+        counts: StreamCounts::of(source),
         settings: view_settings(&source.settings),
     }
 }

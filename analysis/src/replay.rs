@@ -159,12 +159,7 @@ pub fn report(
         schema: SCHEMA,
         source: source.name.clone(),
         fidelity: source.fidelity,
-        streams: StreamCounts {
-            files: source.files.len() as u64,
-            opens: source.opens.len() as u64,
-            threads: source.threads.len() as u64,
-            accesses: source.accesses.len() as u64,
-        },
+        streams: StreamCounts::of(source),
         settings: view_settings(&source.settings),
         device: model.view(),
         results: replay_all(source, policies, model),

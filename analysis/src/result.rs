@@ -1,7 +1,7 @@
 //! What a replay gave, in the shape that reports and JSON show.
 
 use serde::Serialize;
-use traces::access::Fidelity;
+use traces::access::{Fidelity, Source};
 use traces::capture::Losses;
 use traces::settings::{Origin, Settings};
 use traces::units::Order;
@@ -177,4 +177,15 @@ pub struct StreamCounts {
     pub threads: u64,
     /// Accesses.
     pub accesses: u64,
+}
+
+impl StreamCounts {
+    pub(crate) fn of(source: &Source) -> Self {
+        Self {
+            files: source.files.len() as u64,
+            opens: source.opens.len() as u64,
+            threads: source.threads.len() as u64,
+            accesses: source.accesses.len() as u64,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use replay::machine::Machine;
 use replay::policy::{self, ENTRIES, Policy};
 use replay::run::{CpuCosts, RunOptions, run};
 use replay::trace_order;
-use traces::access::{Access, AccessKind, Fidelity, File, Mapping, Open, Source};
+use traces::access::{Access, AccessKind, File, Mapping, Open, Source};
 use traces::event::FileId;
 use traces::settings::Settings;
 use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex, Time};
@@ -90,30 +90,23 @@ fn source(case: &Case) -> Source {
         think_ns: 0,
         kind: *kind,
     });
-    Source {
-        name: "generated".to_owned(),
-        fidelity: Fidelity::Exact,
-        settings,
-        files: vec![File {
-            id: FileId::default(),
-            size_bytes: case.size_bytes,
-            cached: Vec::new(),
-            extents: Vec::new(),
-        }],
-        opens: vec![Open {
-            file: 0,
-            ra_pages: None,
-            random: false,
-            windowless: false,
-            mapping: Mapping::default(),
-        }],
-        threads: vec!["thread".to_owned()],
-        accesses: accesses.collect(),
-        anchors: Vec::new(),
-        implausible_events: 0,
-        kernel_min: (0, 0),
-        recorded: None,
-    }
+    let mut source = Source::generated("generated", settings);
+    source.files.push(File {
+        id: FileId::default(),
+        size_bytes: case.size_bytes,
+        cached: Vec::new(),
+        extents: Vec::new(),
+    });
+    source.opens.push(Open {
+        file: 0,
+        ra_pages: None,
+        random: false,
+        windowless: false,
+        mapping: Mapping::default(),
+    });
+    source.threads.push("thread".to_owned());
+    source.accesses = accesses.collect();
+    source
 }
 
 /// Changes are stacked on the newest generation.

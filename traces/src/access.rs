@@ -263,3 +263,22 @@ pub struct Source {
     /// What was recorded; `None` for a workload description.
     pub recorded: Option<Recorded>,
 }
+
+impl Source {
+    /// A source that was not recorded, still without files, open files and accesses.
+    pub fn generated(name: &str, settings: Settings) -> Self {
+        Self {
+            name: name.to_owned(),
+            fidelity: Fidelity::Exact,
+            settings,
+            files: Vec::new(),
+            opens: Vec::new(),
+            threads: Vec::new(),
+            accesses: Vec::new(),
+            anchors: Vec::new(),
+            implausible_events: 0,
+            kernel_min: (0, 0),
+            recorded: None,
+        }
+    }
+}

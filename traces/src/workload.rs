@@ -28,7 +28,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Deserialize;
 
-use crate::access::{Access, AccessKind, Fidelity, File, FileExtent, Mapping, Open, Source};
+use crate::access::{Access, AccessKind, File, FileExtent, Mapping, Open, Source};
 use crate::event::FileId;
 use crate::settings::{Origin, SettingError, Settings, parse_bytes};
 use crate::units::{ByteOffset, PAGE_SIZE, PageIndex, Sector, Time};
@@ -191,19 +191,8 @@ pub fn parse(text: &str, name: &str, settings: &Settings) -> Result<Source, Work
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| WorkloadError::FileSize { name: name.to_owned(), size: size.clone() })?;
     let streams = generate_all(&description, name, size_bytes)?;
-    let mut source = Source {
-        name: name.to_owned(),
-        fidelity: Fidelity::Exact,
-        settings,
-        files: vec![contiguous_file(size_bytes)],
-        opens: Vec::new(),
-        threads: Vec::new(),
-        accesses: Vec::new(),
-        anchors: Vec::new(),
-        implausible_events: 0,
-        kernel_min: (0, 0),
-        recorded: None,
-    };
+    let mut source = Source::generated(name, settings);
+    source.files.push(contiguous_file(size_bytes));
     take_turns(&mut source, &description.stream, streams);
     if source.accesses.is_empty() {
         return Err(WorkloadError::Empty { name: name.to_owned() });

@@ -11,7 +11,7 @@ use cpu_time::ThreadTime;
 use kernel::{Access, Built, InstanceSettings, Isolation, Options, Session, Tree};
 use replay::machine::Machine;
 use replay::policy;
-use traces::access::{Fidelity, File, Mapping, Open, Source};
+use traces::access::{File, Mapping, Open, Source};
 use traces::event::FileId;
 use traces::settings::Settings;
 use traces::units::ByteOffset;
@@ -140,28 +140,20 @@ fn native(pattern: Pattern, size: u64, file_bytes: u64, name: &str) -> anyhow::R
 
 /// A source of one file, one open and no accesses.
 pub(crate) fn one_file(size_bytes: u64) -> Source {
-    Source {
-        name: "generated".to_owned(),
-        fidelity: Fidelity::Exact,
-        settings: Settings::default(),
-        files: vec![File {
-            id: FileId::default(),
-            size_bytes,
-            cached: Vec::new(),
-            extents: Vec::new(),
-        }],
-        opens: vec![Open {
-            file: 0,
-            ra_pages: None,
-            random: false,
-            windowless: false,
-            mapping: Mapping::default(),
-        }],
-        threads: vec!["bench".to_owned()],
-        accesses: Vec::new(),
-        anchors: Vec::new(),
-        implausible_events: 0,
-        kernel_min: (0, 0),
-        recorded: None,
-    }
+    let mut source = Source::generated("generated", Settings::default());
+    source.files.push(File {
+        id: FileId::default(),
+        size_bytes,
+        cached: Vec::new(),
+        extents: Vec::new(),
+    });
+    source.opens.push(Open {
+        file: 0,
+        ra_pages: None,
+        random: false,
+        windowless: false,
+        mapping: Mapping::default(),
+    });
+    source.threads.push("thread".to_owned());
+    source
 }
