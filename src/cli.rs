@@ -1,5 +1,6 @@
 //! Arguments, as clap reads them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Gate(GateArgs),
     /// Fit a device model to recorded latencies.
     Calibrate(CalibrateArgs),
+    /// Run a program and record what it reads, through tracefs.
+    Record(RecordArgs),
     /// List the built-in policies, show one, or build a kernel tree's.
     Policy(PolicyArgs),
 }
@@ -272,6 +275,44 @@ pub(crate) struct CalibrateArgs {
     pub(crate) source: SourceArgs,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordFormat {
+    /// Ftrace text in one file, packed if its name ends in .zst.
+    #[default]
+    Text,
+    /// Ring-buffer pages in a directory: times in nanoseconds, and the least work while recording.
+    Raw,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Record reads of this file; may be given several times.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mount", "dev"])]
+    pub(crate) file: Vec<PathBuf>,
+    /// Record reads of the filesystem that is mounted here, or holds this path.
+    #[arg(long, value_name = "DIR", conflicts_with = "dev")]
+    pub(crate) mount: Option<PathBuf>,
+    /// Record reads of the filesystem on this block device (a path, or MAJOR:MINOR).
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) dev: Option<PathBuf>,
+    /// How to keep the events.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: RecordFormat,
+    /// Where to write the capture; rareplay.ftrace or rareplay.pages if missing. What it cannot say
+    /// of itself is written beside it, to NAME.meta.toml.
+    #[arg(short = 'o', long = "output", value_name = "FILE|DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Ring buffer per CPU; if missing, 64 MiB, and at most a 32nd of the memory for all.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) buffer: Option<u64>,
+    /// Drop the machine's clean caches before.
+    #[arg(long)]
+    pub(crate) drop_caches: bool,
+    /// The program to run, and its arguments. Its exit code is passed on.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -309,6 +350,10 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
         return Err(format!("unknown setting; known are {}", traces::settings::KEYS.join(", ")));
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    traces::settings::parse_bytes(text).ok_or_else(|| "expected a size such as 64M".to_owned())
 }
 
 fn parse_inode(text: &str) -> Result<u64, String> {

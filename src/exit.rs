@@ -32,7 +32,8 @@ pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
         error.downcast_ref(),
         Some(analysis::tree::TreeError::Policy(_) | analysis::tree::TreeError::BadOption { .. })
     );
-    if unknown_policy || error.is::<crate::cli::UsageError>() {
+    let cannot_record = error.downcast_ref().is_some_and(record::RecordError::is_usage);
+    if unknown_policy || cannot_record || error.is::<crate::cli::UsageError>() {
         USAGE
     } else if error.is::<crate::sources::DataLoss>() {
         DATA_LOSS

@@ -9,6 +9,7 @@ mod gate;
 mod inspect;
 mod output;
 mod policy;
+mod record;
 mod replay;
 mod sources;
 mod verify;
@@ -49,6 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Explain(args) => explain::run(args),
         Command::Gate(args) => gate::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Record(args) => record::run(args),
         Command::Policy(args) => policy::run(args),
     }
 }

@@ -102,13 +102,14 @@ pub(crate) fn model(args: &DeviceArgs) -> anyhow::Result<Model> {
     args.device.as_deref().map_or_else(|| Ok(Model::default()), |name| Ok(Model::load(name)?))
 }
 
-/// Files to read: those named, and those in the folders named, by name.
+/// Captures to read: those named, and those in the folders named, by name. Some captures are folders
+/// themselves.
 ///
 /// Files in a folder that belong to a capture rather than being one are left out.
 pub(crate) fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        if path.is_dir() && !parser::is_capture_directory(path) {
             let before = files.len();
             collect(path, &mut files)?;
             files[before..].sort();
@@ -123,9 +124,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let read = |error| anyhow::anyhow!("cannot read {}: {error}", folder.display());
     for entry in std::fs::read_dir(folder).map_err(read)? {
         let path = entry.map_err(read)?.path();
-        if path.is_dir() {
+        let is_capture_directory = path.is_dir() && parser::is_capture_directory(&path);
+        if path.is_dir() && !is_capture_directory {
             collect(&path, files)?;
-        } else if is_capture_name(&path) {
+        } else if is_capture_directory || is_capture_name(&path) {
             files.push(path);
         }
     }

@@ -302,7 +302,7 @@ fn diverge(
     let access = access.unwrap_or(0);
     let page = [next_a, next_b].into_iter().flatten().filter_map(page_of).min().unwrap_or(0);
     Some(Divergence {
-        file: source.files[file].id.to_string(),
+        file: source.files[file].name(),
         access,
         access_is: describe_access(source, access),
         state_before: state_before(&a[..at_a]),

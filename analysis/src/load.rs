@@ -91,16 +91,18 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
 pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
     let mut settings = given(options)?;
     let mut accesses = options.accesses.clone();
+    let mut files = Vec::new();
     if let Some(path) = sidecar::path_for(path) {
         let sidecar = Sidecar::read(&path)?;
         sidecar.apply(&path, &mut settings)?;
         if let (None, Some(list)) = (&accesses, &sidecar.accesses) {
             accesses = Some(path.with_file_name(list));
         }
+        files = sidecar.files;
     }
     let mut capture = parser::read_path(path)?;
     let allow_inferred = options.allow_inferred || accesses.is_some();
-    let stream_options = StreamOptions { settings, allow_inferred };
+    let stream_options = StreamOptions { settings, allow_inferred, files };
     let name = path.display().to_string();
     let source = streams::build(&capture, &name, &stream_options)
         .map_err(LoadError::from)

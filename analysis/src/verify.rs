@@ -17,7 +17,7 @@ use replay::readahead::FileRa;
 use replay::trace_order;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use traces::access::{Fidelity, Recorded, Source};
+use traces::access::{Fidelity, File, Recorded, Source};
 use traces::units::{PAGE_SIZE, PageIndex, Sector};
 
 /// Counts of a comparison.
@@ -278,7 +278,7 @@ fn folio_difference(
         })
     };
     Difference {
-        file: source.files[file].id.to_string(),
+        file: source.files[file].name(),
         position: position as u64,
         recorded: show(recorded.get(position)),
         replayed: show(replayed.get(position)),
@@ -371,7 +371,7 @@ fn read_difference(
     };
     let file = requests.get(position).map_or(0, |request| request.file as usize);
     Difference {
-        file: source.files.get(file).map_or(String::new(), |file| file.id.to_string()),
+        file: source.files.get(file).map_or(String::new(), File::name),
         position: position as u64,
         recorded: format!("device read {}", show(expected.get(position))),
         replayed: format!("device read {}", show(got.get(position))),

@@ -13,6 +13,11 @@ use crate::{Error, blk, raw_pages};
 /// What stands between the name of a run or device and the number of the CPU.
 const BLKTRACE_MARK: &str = ".blktrace.";
 
+/// Whether the directory `path` is a capture.
+pub(crate) fn recognise(path: &Path) -> bool {
+    raw_pages::recognise(path) || blktrace_files(path).is_ok_and(|runs| !runs.is_empty())
+}
+
 /// Reads the capture in the directory `path`.
 pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Error> {
     if raw_pages::recognise(path) {

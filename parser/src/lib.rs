@@ -97,6 +97,11 @@ fn read_input(mut input: Input<'_>, sink: &mut dyn Sink) -> Result<Capture, Erro
     Ok(assembler.finish())
 }
 
+/// Whether a directory is one capture in several files, rather than a folder of captures.
+pub fn is_capture_directory(path: &Path) -> bool {
+    directory::recognise(path)
+}
+
 /// Reads the capture at `path`, which may be a directory, as [`stream`] does.
 pub fn stream_path(path: &Path, sink: &mut dyn Sink) -> Result<Capture, Error> {
     if path.is_dir() {

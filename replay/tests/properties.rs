@@ -93,6 +93,7 @@ fn source(case: &Case) -> Source {
     let mut source = Source::generated("generated", settings);
     source.files.push(File {
         id: FileId::default(),
+        path: None,
         size_bytes: case.size_bytes,
         cached: Vec::new(),
         extents: Vec::new(),

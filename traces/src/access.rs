@@ -137,12 +137,24 @@ pub enum AnchorKind {
 pub struct File {
     /// Which.
     pub id: FileId,
+    /// Its path, where something said so.
+    pub path: Option<String>,
     /// `i_size`.
     pub size_bytes: u64,
     /// Folios in the page cache before the first access.
     pub cached: Vec<(PageIndex, Order)>,
     /// Where its pages lie on the device, by first page.
     pub extents: Vec<FileExtent>,
+}
+
+impl File {
+    /// What to call it: its path if it is known, and what the events call it.
+    pub fn name(&self) -> String {
+        match &self.path {
+            Some(path) => format!("{path} ({})", self.id),
+            None => self.id.to_string(),
+        }
+    }
 }
 
 /// A run of pages that is contiguous on the device.

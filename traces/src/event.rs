@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 use crate::units::{ByteOffset, Order, PageIndex, Sector, Time};
 
@@ -19,6 +20,21 @@ pub struct Device {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// A text that is not `MAJOR:MINOR`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected MAJOR:MINOR, such as 259:0")]
+pub struct NotADevice;
+
+impl FromStr for Device {
+    type Err = NotADevice;
+
+    fn from_str(text: &str) -> Result<Self, NotADevice> {
+        let (major, minor) = text.split_once(':').ok_or(NotADevice)?;
+        let number = |text: &str| text.parse().map_err(|_| NotADevice);
+        Ok(Self { major: number(major)?, minor: number(minor)? })
     }
 }
 

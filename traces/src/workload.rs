@@ -207,7 +207,13 @@ fn contiguous_file(size_bytes: u64) -> File {
         pages: size_bytes.div_ceil(PAGE_SIZE),
         sector: Sector(2048),
     };
-    File { id: FileId::default(), size_bytes, cached: Vec::new(), extents: vec![extent] }
+    File {
+        id: FileId::default(),
+        path: None,
+        size_bytes,
+        cached: Vec::new(),
+        extents: vec![extent],
+    }
 }
 
 type Generated = Vec<(AccessKind, u64)>;

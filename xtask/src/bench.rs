@@ -143,6 +143,7 @@ pub(crate) fn one_file(size_bytes: u64) -> Source {
     let mut source = Source::generated("generated", Settings::default());
     source.files.push(File {
         id: FileId::default(),
+        path: None,
         size_bytes,
         cached: Vec::new(),
         extents: Vec::new(),

@@ -29,7 +29,7 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<SourceFile>, GateError> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in paths {
         let mut files = Vec::new();
-        if path.is_dir() && !is_per_cpu(path) {
+        if path.is_dir() && !parser::is_capture_directory(path) {
             collect(path, &mut files)?;
         } else {
             files.push(path.clone());
@@ -60,7 +60,7 @@ fn key(folder: Option<&Path>, file: &Path) -> String {
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), GateError> {
     for path in entries(folder)? {
-        if path.is_dir() && !is_per_cpu(&path) {
+        if path.is_dir() && !parser::is_capture_directory(&path) {
             collect(&path, files)?;
         } else if path.is_dir() || is_source_name(&path) {
             files.push(path);
@@ -74,15 +74,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, GateError> {
     let entries = std::fs::read_dir(folder).map_err(read)?;
     let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| Ok(entry?.path())).collect();
     paths.map_err(read)
-}
-
-/// Whether a folder is one capture: files of a trace per CPU.
-fn is_per_cpu(folder: &Path) -> bool {
-    let per_cpu = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.contains(".blktrace.") || name == "per_cpu" || name == "trace_pipe_raw"
-    };
-    entries(folder).is_ok_and(|paths| paths.iter().any(per_cpu))
 }
 
 /// Whether a file found in a folder may be a source: notes, settings and tables beside one are not.

@@ -87,7 +87,7 @@ pub(super) fn of_streams(source: &Source) -> Vec<FileStats> {
         .files
         .iter()
         .map(|file| FileStats {
-            file: file.id.to_string(),
+            file: file.name(),
             size_bytes: Some(file.size_bytes),
             ..FileStats::default()
         })

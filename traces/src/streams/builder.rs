@@ -3,26 +3,27 @@
 use rustc_hash::FxHashMap;
 
 use super::blocks::{self, Blocks};
-use super::opens::{self, Raw};
+use super::opens::{self, RaPages, Raw};
 use super::page_set::PageSet;
 use super::settings::Seen;
 use super::syscalls::{Advice, Syscalls};
 use super::{StreamError, StreamOptions};
 use crate::access::{
-    Access, AccessKind, Anchor, AnchorKind, Fidelity, File, Recorded, RecordedFolio, RecordedRead,
-    Source,
+    Access, AccessKind, Anchor, AnchorKind, Fidelity, File, FileExtent, Recorded, RecordedFolio,
+    RecordedRead, Source,
 };
 use crate::capture::Capture;
 use crate::event::{Event, EventKind, FileId, RecordedRa};
 use crate::settings::Settings;
-use crate::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex, Time};
+use crate::sidecar::FileFacts;
+use crate::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex, SECTORS_PER_PAGE, Time};
 
 pub(super) fn build(
     capture: &Capture,
     name: &str,
     options: &StreamOptions,
 ) -> Result<Source, StreamError> {
-    let mut builder = Builder::new(capture);
+    let mut builder = Builder::new(capture, &options.files);
     for (seq, event) in capture.events.iter().enumerate() {
         builder.event(seq as u64, event);
     }
@@ -71,6 +72,8 @@ struct ThreadState {
 
 struct Builder<'a> {
     capture: &'a Capture,
+    /// What the sidecar says of files.
+    known: FxHashMap<FileId, &'a FileFacts>,
     files: Vec<FileState>,
     file_index: FxHashMap<FileId, u32>,
     threads: FxHashMap<u32, ThreadState>,
@@ -87,9 +90,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(capture: &'a Capture) -> Self {
+    fn new(capture: &'a Capture, known: &'a [FileFacts]) -> Self {
         Self {
             capture,
+            known: known.iter().map(|file| (file.id(), file)).collect(),
             files: Vec::new(),
             file_index: FxHashMap::default(),
             threads: FxHashMap::default(),
@@ -110,7 +114,7 @@ impl<'a> Builder<'a> {
         *self.file_index.entry(id).or_insert_with(|| {
             self.files.push(FileState {
                 id,
-                size_bytes: None,
+                size_bytes: self.known.get(&id).map(|known| known.size_bytes),
                 pages_max: 0,
                 ever: PageSet::default(),
                 cached: Vec::new(),
@@ -468,7 +472,11 @@ impl<'a> Builder<'a> {
             settings.kernel.offer(kernel.clone(), crate::settings::Origin::Recorded);
         }
         let sizes: Vec<_> = self.files.iter().map(|file| file.size_bytes).collect();
-        let opens = opens::assign(&mut self.raws, &sizes, settings.ra_pages.value);
+        let ra_pages = RaPages {
+            recorded: self.seen.device_ra_pages().unwrap_or(settings.ra_pages.value),
+            wanted: settings.ra_pages.value,
+        };
+        let opens = opens::assign(&mut self.raws, &sizes, ra_pages);
         let files = self.take_files(&settings);
         Ok(Source {
             name: name.to_owned(),
@@ -589,6 +597,16 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Where a file lies: by the sidecar, which knows all of it, unless the device reads say otherwise.
+    fn extents(&mut self, file: u32, id: FileId) -> Vec<FileExtent> {
+        let seen = self.blocks.extents(file);
+        let whole = self.known.get(&id).map(|known| &known.extents);
+        match whole.filter(|whole| agrees(whole, &seen)) {
+            Some(whole) if !whole.is_empty() => whole.clone(),
+            _ => seen,
+        }
+    }
+
     fn take_files(&mut self, settings: &Settings) -> Vec<File> {
         let read_ends = self.raws.iter().filter_map(|raw| match raw.access.kind {
             AccessKind::Touch { page } | AccessKind::Fault { page, .. } => {
@@ -604,15 +622,27 @@ impl<'a> Builder<'a> {
         files
             .map(|(index, file)| File {
                 id: file.id,
+                path: self.known.get(&file.id).map(|known| known.path.clone()),
                 size_bytes: file
                     .size_bytes
                     .or(settings.file_size_bytes.value)
                     .unwrap_or(pages_max[index] << PAGE_SHIFT),
                 cached: file.cached,
-                extents: self.blocks.extents(index as u32),
+                extents: self.extents(index as u32, file.id),
             })
             .collect()
     }
+}
+
+/// Whether `whole` puts every page of `seen` where `seen` does.
+fn agrees(whole: &[FileExtent], seen: &[FileExtent]) -> bool {
+    seen.iter().all(|seen| {
+        whole.iter().any(|extent| {
+            extent.page <= seen.page
+                && seen.page + seen.pages <= extent.page + extent.pages
+                && extent.sector + (seen.page - extent.page) * SECTORS_PER_PAGE == seen.sector
+        })
+    })
 }
 
 fn kernel_min(capture: &Capture) -> (u32, u32) {

@@ -14,6 +14,7 @@ mod syscalls;
 use crate::access::{Fidelity, Source};
 use crate::capture::Capture;
 use crate::settings::Settings;
+use crate::sidecar::FileFacts;
 
 /// A capture no access stream can be built from.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,8 @@ pub struct StreamOptions {
     pub settings: Settings,
     /// Whether streams below [`Fidelity::Page`] may be built.
     pub allow_inferred: bool,
+    /// What the sidecar says of files.
+    pub files: Vec<FileFacts>,
 }
 
 /// Builds the access streams of a capture.

@@ -34,10 +34,27 @@ struct Known {
     reads: bool,
 }
 
+/// `ra_pages` of the device.
+#[derive(Clone, Copy)]
+pub(super) struct RaPages {
+    /// When the capture was made.
+    pub(super) recorded: u64,
+    /// For the replay.
+    pub(super) wanted: u64,
+}
+
+impl RaPages {
+    /// What an open had that did not have the device's, by the device's for the replay.
+    fn of_open(self, recorded: u64) -> Option<u64> {
+        let scaled = || recorded * self.wanted / self.recorded.max(1);
+        (recorded != self.recorded).then(scaled)
+    }
+}
+
 /// Numbers the opens of each file and puts them into the accesses.
 ///
-/// Returns the opens; `ra_pages` is set where it differs from `device_ra_pages`.
-pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u64) -> Vec<Open> {
+/// Returns the opens; `ra_pages` is set where it differs from the device's.
+pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], ra_pages: RaPages) -> Vec<Open> {
     let mut opens: Vec<Open> = Vec::new();
     let mut triggered: Vec<bool> = Vec::new();
     let mut known: Vec<Vec<Known>> = sizes.iter().map(|_| Vec::new()).collect();
@@ -78,8 +95,8 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], device_ra_pages: u
         entry.random |= raw.shows_random;
         triggered[index as usize] |= raw.before.is_some();
         entry.windowless &= raw.window_after.is_none();
-        if let Some(before) = raw.before.filter(|before| before.ra_pages != device_ra_pages) {
-            entry.ra_pages = Some(before.ra_pages);
+        if let Some(own) = raw.before.and_then(|before| ra_pages.of_open(before.ra_pages)) {
+            entry.ra_pages = Some(own);
         }
     }
     for (open, triggered) in opens.iter_mut().zip(triggered) {
@@ -160,4 +177,22 @@ fn choose(known: &[Known], raw: &Raw) -> Option<usize> {
     // A thread that never used the file most likely opened it itself.
     let own = known.iter().enumerate().filter(|(_, open)| open.last_thread == raw.access.thread);
     own.max_by_key(|(_, open)| (continues(open), open.last_used)).map(|(place, _)| place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_follows_a_changed_setting_of_its_device() {
+        let changed = RaPages { recorded: 32, wanted: 128 };
+        assert_eq!(changed.of_open(32), None, "it has what the device has");
+        assert_eq!(
+            changed.of_open(64),
+            Some(256),
+            "POSIX_FADV_SEQUENTIAL doubles what the device has"
+        );
+        let unchanged = RaPages { recorded: 32, wanted: 32 };
+        assert_eq!(unchanged.of_open(64), Some(64));
+    }
 }

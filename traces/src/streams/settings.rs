@@ -35,11 +35,16 @@ impl Seen {
         self.forced_at_max += u64::from(pages == self.forced_pages_max);
     }
 
-    pub(super) fn apply(&self, settings: &mut Settings, reads: &[RecordedRead]) {
+    /// `ra_pages` of the device, where it was printed.
+    pub(super) fn device_ra_pages(&self) -> Option<u64> {
         // fadvise doubles it for single opens, so the smallest one is the device's.
-        if let Some(&smallest) = self.ra_pages.keys().next() {
-            let doubled = self.advised_sequential && self.ra_pages.len() == 1;
-            let ra_pages = if doubled { smallest / 2 } else { smallest };
+        let smallest = *self.ra_pages.keys().next()?;
+        let doubled = self.advised_sequential && self.ra_pages.len() == 1;
+        Some(if doubled { smallest / 2 } else { smallest })
+    }
+
+    pub(super) fn apply(&self, settings: &mut Settings, reads: &[RecordedRead]) {
+        if let Some(ra_pages) = self.device_ra_pages() {
             settings.ra_pages.offer(ra_pages, Origin::Recorded);
         }
         if self.large_windows > 0 && !self.large_folios {
