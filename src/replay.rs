@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use analysis::replay::{Model, report};
 use analysis::result::ReplayReport;
-use analysis::verify::verify;
+use analysis::timing::verify_timed;
 use replay::policy::Policy;
 
 use crate::cli::{Format, ReplayArgs, SourceArgs};
@@ -30,7 +30,7 @@ pub(crate) fn build(
 ) -> anyhow::Result<ReplayReport> {
     let ready = source.ready(path)?;
     let verified = match (&ready.loaded.source.recorded, &ready.own_policy) {
-        (Some(_), Some(policy)) => Some(verify(&ready.loaded.source, &**policy)?),
+        (Some(_), Some(policy)) => Some(verify_timed(&ready.loaded.source, &**policy, model)?),
         _ => None,
     };
     let losses = ready.loaded.capture.map(|capture| capture.losses).unwrap_or_default();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use analysis::recover::{recover, recover_under};
 use analysis::replay::Model;
-use analysis::timing::predict;
-use analysis::verify::{CaptureVerify, verify};
+use analysis::timing::verify_timed;
+use analysis::verify::CaptureVerify;
 use anyhow::Context;
 use rayon::prelude::*;
 
@@ -60,11 +60,10 @@ fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<Captur
             format!("{}: no policy for its kernel; name one with --policy", file.display())
         })?,
     };
-    let mut result = verify(&source, &*policy)?;
+    let result = verify_timed(&source, &*policy, model)?;
     if !result.exact {
         sources::warn_of_assumptions(file, &source.settings);
     }
-    result.timing = predict(&source, &*policy, model).timing();
     Ok(result)
 }
 

@@ -39,16 +39,19 @@ const CAPTURE: &str = "linux-6.18/seq1m_after4k_ms512.ftrace.zst";
 
 /// What a report says without the modelled time, which is pinned with the device models.
 fn without_time(text: &str) -> String {
-    let timed = ["model", "Time (modelled)", "  elapsed", "  read wait", "             "];
-    let is_time = |line: &&str| {
-        timed
-            .iter()
-            .any(|begin| line.trim_start().starts_with(begin.trim()) && !begin.trim().is_empty())
-    };
-    let kept = text.lines().filter(|line| !is_time(line));
-    kept.filter(|line| !line.contains("_ns=") && !line.contains("_per_s="))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let timed =
+        ["model", "Time (", "elapsed", "read wait", "device busy", "device read", "in flight"];
+    let is_time = |line: &str| timed.iter().any(|begin| line.trim_start().starts_with(begin));
+    let is_parameter = |line: &str| line.contains("_ns=") || line.contains("_per_s=");
+    let mut kept = Vec::new();
+    let mut in_errors = false;
+    for line in text.lines() {
+        in_errors = line.starts_with("  time: ") || (in_errors && line.starts_with("  "));
+        if !in_errors && !is_time(line) && !is_parameter(line) {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
 }
 
 #[test]

@@ -92,6 +92,7 @@ pub fn calibrate(sources: &[&Source]) -> Result<Calibration, CalibrateError> {
         queue: QueueParameters {
             depth: DEPTH_ASSUMED.try_into().unwrap_or(std::num::NonZeroU64::MIN),
             scheduler: Scheduler::None,
+            nr_requests: None,
         },
         device: Parameters::Calibrated(CalibratedParameters {
             stalls: observations.stalls(),

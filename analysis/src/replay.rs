@@ -15,6 +15,7 @@ use crate::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SizeCount,
     StreamCounts, WaitPercentiles, view_settings,
 };
+use crate::timing::DeviceUse;
 use crate::verify::CaptureVerify;
 
 /// Name of the JSON schema.
@@ -107,10 +108,15 @@ pub fn replay_all(
 /// Replays a source under one policy on virtual time.
 pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> PolicyResult {
     let (machine, timeline) = model.run(source, policy, &model.options());
-    summarize(policy.name(), &machine, &timeline)
+    summarize(source, policy.name(), &machine, &timeline)
 }
 
-fn summarize(policy: &str, machine: &Machine<'_>, timeline: &Timeline) -> PolicyResult {
+fn summarize(
+    source: &Source,
+    policy: &str,
+    machine: &Machine<'_>,
+    timeline: &Timeline,
+) -> PolicyResult {
     let mut by_order = [0; traces::units::Order::COUNT];
     let mut lock = replay::log::CacheLock::default();
     let (mut inserted, mut unused, mut windows) = (0, 0, 0);
@@ -127,20 +133,21 @@ fn summarize(policy: &str, machine: &Machine<'_>, timeline: &Timeline) -> Policy
     PolicyResult {
         policy: policy.to_owned(),
         folios: FolioCounts::new(&by_order),
-        device_reads: DeviceReads { count: timeline.requests, bytes: timeline.request_bytes },
-        pages: PageCounts { inserted, read: timeline.request_bytes >> PAGE_SHIFT, unused },
-        elapsed_ns: timeline.elapsed_ns,
-        read_wait_ns: WaitPercentiles {
-            p50: waits.percentile(50),
-            p99: waits.percentile(99),
-            max: waits.max(),
+        device_reads: DeviceReads {
+            count: timeline.queue.requests,
+            bytes: timeline.queue.request_bytes,
         },
+        pages: PageCounts { inserted, read: timeline.queue.request_bytes >> PAGE_SHIFT, unused },
+        elapsed_ns: timeline.elapsed_ns,
+        read_wait_ns: WaitPercentiles::of(&waits),
         read_wait_quantiles_ns: (0..=100).map(|percent| waits.percentile(percent)).collect(),
         request_sizes: timeline
+            .queue
             .request_sizes
             .iter()
             .map(|(&bytes, &count)| SizeCount { bytes, count })
             .collect(),
+        device_use: DeviceUse::new(source, timeline),
         cache_lock: lock,
         windows,
         failure: machine.failure.clone(),

@@ -1,10 +1,13 @@
 //! What a replay gave, in the shape that reports and JSON show.
 
+use replay::run::Waits;
 use serde::Serialize;
 use traces::access::{Fidelity, Source};
 use traces::capture::Losses;
 use traces::settings::{Origin, Settings};
 use traces::units::Order;
+
+use crate::timing::DeviceUse;
 
 /// Folios inserted into the page cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -59,6 +62,13 @@ pub struct WaitPercentiles {
     pub max: u64,
 }
 
+impl WaitPercentiles {
+    /// Of sorted waits.
+    pub fn of(waits: &Waits) -> Self {
+        Self { p50: waits.percentile(50), p99: waits.percentile(99), max: waits.max() }
+    }
+}
+
 /// Requests of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeCount {
@@ -69,7 +79,7 @@ pub struct SizeCount {
 }
 
 /// One policy's replay of one source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyResult {
     /// Name of the policy.
     pub policy: String,
@@ -87,6 +97,8 @@ pub struct PolicyResult {
     pub read_wait_quantiles_ns: Vec<u64>,
     /// Device reads by size, smallest first.
     pub request_sizes: Vec<SizeCount>,
+    /// What became of the device.
+    pub device_use: DeviceUse,
     /// Page cache lock work.
     pub cache_lock: replay::log::CacheLock,
     /// Windows the large-folio path was asked to fill.
@@ -123,6 +135,19 @@ pub fn view_settings(settings: &Settings) -> Vec<SettingView> {
     ] {
         push(key, setting.value.to_string(), setting.origin);
     }
+    // What the queue is like matters to a replay only where something says so.
+    let chunk = &settings.chunk_sectors;
+    let scheduler = &settings.scheduler;
+    let requests = &settings.nr_requests;
+    for (key, value, origin) in [
+        ("chunk_sectors", chunk.value.map(|sectors| sectors.to_string()), chunk.origin),
+        ("scheduler", scheduler.value.map(|one| one.name().to_owned()), scheduler.origin),
+        ("nr_requests", requests.value.map(|requests| requests.to_string()), requests.origin),
+    ] {
+        if let Some(value) = value {
+            push(key, value, origin);
+        }
+    }
     for (key, setting) in
         [("min_folio_order", &settings.order_min), ("max_folio_order", &settings.order_max)]
     {
@@ -144,7 +169,7 @@ pub struct DeviceView {
 }
 
 /// Replays of one source under one or more policies: `rareplay.replay/1`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplayReport {
     /// `rareplay.replay/1`.
     pub schema: &'static str,

@@ -60,13 +60,44 @@ pub struct Difference {
     pub state_before: String,
 }
 
+/// A recorded time and its prediction. A recorded time of 0 was not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pair {
+    /// In the capture.
+    pub recorded_ns: u64,
+    /// In the replay.
+    pub predicted_ns: u64,
+}
+
+impl Pair {
+    /// Predicted over recorded, less one.
+    pub fn error(self) -> f64 {
+        if self.recorded_ns == 0 {
+            return 0.0;
+        }
+        self.predicted_ns as f64 / self.recorded_ns as f64 - 1.0
+    }
+
+    /// Whether there are two times to compare.
+    pub fn is_known(self) -> bool {
+        self.recorded_ns > 0 && self.predicted_ns > 0
+    }
+}
+
 /// Recorded and predicted time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timing {
     /// From the first access to the last access of the capture.
-    pub recorded_ns: u64,
-    /// The same in the replay.
-    pub predicted_ns: u64,
+    #[serde(flatten)]
+    pub elapsed: Pair,
+    /// Median time from the call of a read to its last batch of folios.
+    pub read_p50: Pair,
+    /// The same, 99th percentile.
+    pub read_p99: Pair,
+    /// Mean time of a device read from its issue to its completion.
+    pub device_read: Pair,
+    /// Device reads of a size or at a depth that the device model knows nothing about.
+    pub extrapolated: u64,
 }
 
 /// One capture under one policy: an entry of `rareplay.verify/1`.
@@ -150,7 +181,7 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
         unrecorded_reads,
         exact,
         first_difference: folio_difference.or(read_difference).filter(|_| differs),
-        timing: Timing { recorded_ns: recorded_ns(source), predicted_ns: 0 },
+        timing: Timing::default(),
     })
 }
 
@@ -190,13 +221,6 @@ impl Trial {
     pub(crate) fn is_complete(&self) -> bool {
         let complete = |m: &Matched| m.recorded == m.matched && m.replayed == m.matched;
         self.files.iter().all(complete) && (self.reads.recorded == 0 || complete(&self.reads))
-    }
-}
-
-fn recorded_ns(source: &Source) -> u64 {
-    match (source.accesses.first(), source.accesses.last()) {
-        (Some(first), Some(last)) => last.time - first.time,
-        _ => 0,
     }
 }
 

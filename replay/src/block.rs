@@ -2,10 +2,14 @@
 //!
 //! Follows `fs/iomap/buffered-io.c` and `fs/mpage.c` (one bio per contiguous
 //! run on the device, at most 256 vectors, physically adjacent folios sharing
-//! one), `bio_split_rw` of `block/blk-merge.c` (a bio is cut at `max_sectors`
-//! or `max_segments`) and the plug of `block/blk-mq.c` (a bio merges into the
-//! last plugged request; a request of 128 KiB or the 32nd one flushes it).
-//! Each `->readahead()` call is plugged on its own.
+//! one), `bio_split_rw` of `block/blk-merge.c` (a bio is cut at `max_sectors`,
+//! at `max_segments` and where a chunk of `chunk_sectors` ends) and the plug of
+//! `block/blk-mq.c` (a bio merges into the last plugged request, behind it or
+//! before it; that a request of 128 KiB or the 32nd one flushes the plug never
+//! parts the two). Each `->readahead()` call is plugged on its own. What waits in
+//! a scheduler merges in the [`queue`](crate::device::queue).
+
+use std::num::NonZeroU64;
 
 use traces::access::FileExtent;
 use traces::settings::Settings;
@@ -16,10 +20,6 @@ use crate::page_cache::Folio;
 
 /// Most vectors of a bio (`BIO_MAX_VECS`).
 const BIO_VECS_MAX: usize = 256;
-/// A plugged request of this size is sent on before another one is added (`BLK_PLUG_FLUSH_SIZE`).
-const PLUG_FLUSH_BYTES: u64 = 128 << 10;
-/// A plug of this many requests is flushed (`BLK_MAX_REQUEST_COUNT`).
-const PLUG_REQUESTS_MAX: usize = 32;
 
 /// A read request as the device gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,33 @@ pub struct Request {
     pub segments: u64,
 }
 
-/// What the queue allows in one request.
+impl Request {
+    /// The two as one request, if they lie side by side within the limits, whichever comes first.
+    /// It keeps the file and the page of this one.
+    #[must_use]
+    pub fn merged(&self, other: &Self, limits: &QueueLimits) -> Option<Self> {
+        let sector = if self.sector + self.sectors == other.sector {
+            self.sector
+        } else if other.sector + other.sectors == self.sector {
+            other.sector
+        } else {
+            return None;
+        };
+        let sectors = self.sectors + other.sectors;
+        let segments = self.segments + other.segments;
+        let fits = sectors <= limits.sectors_from(sector) && segments <= limits.segments_max;
+        fits.then_some(Self { sector, sectors, segments, ..*self })
+    }
+}
+
+/// What the queue allows in one request. Requests are cut on whole pages, as the kernel keeps to
+/// physical blocks of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// `max_sectors`.
     pub sectors_max: u64,
+    /// `chunk_sectors`: no request crosses a multiple of it.
+    pub chunk_sectors: Option<NonZeroU64>,
     /// `max_segments`.
     pub segments_max: u64,
     /// `max_segment_size`.
@@ -50,12 +72,20 @@ pub struct QueueLimits {
 impl QueueLimits {
     /// The limits that settings describe.
     pub fn new(settings: &Settings) -> Self {
+        let whole_pages = |sectors: u64| (sectors & !(SECTORS_PER_PAGE - 1)).max(SECTORS_PER_PAGE);
+        let chunk_sectors = settings.chunk_sectors.value.map(|chunk| whole_pages(chunk.get()));
         Self {
-            sectors_max: (settings.max_sectors_kb.value << 10 >> SECTOR_SHIFT)
-                .max(SECTORS_PER_PAGE),
+            sectors_max: whole_pages(settings.max_sectors_kb.value << 10 >> SECTOR_SHIFT),
+            chunk_sectors: chunk_sectors.and_then(NonZeroU64::new),
             segments_max: settings.segments_max.value.max(1),
             segment_bytes_max: settings.segment_bytes_max.value.max(PAGE_SIZE),
         }
+    }
+
+    /// Most sectors of a request that begins at `sector`.
+    pub fn sectors_from(&self, sector: Sector) -> u64 {
+        let left = self.chunk_sectors.map(|chunk| chunk.get() - sector.0 % chunk.get());
+        left.map_or(self.sectors_max, |left| left.min(self.sectors_max))
     }
 }
 
@@ -100,13 +130,14 @@ pub struct BlockLayer {
     vectors: Vec<Vector>,
     /// Sector of the bio's first page.
     bio_sector: Sector,
-    plugged: usize,
+    /// Where the requests of the submission begin.
+    first_plugged: usize,
 }
 
 impl BlockLayer {
     /// A block layer over a queue with these limits.
     pub fn new(limits: QueueLimits) -> Self {
-        Self { limits, vectors: Vec::new(), bio_sector: Sector(0), plugged: 0 }
+        Self { limits, vectors: Vec::new(), bio_sector: Sector(0), first_plugged: 0 }
     }
 
     /// Appends the requests of one submission to `out`.
@@ -121,7 +152,7 @@ impl BlockLayer {
         adjacent: impl Fn(Folio, Folio) -> bool,
         out: &mut Vec<Request>,
     ) {
-        self.plugged = 0;
+        self.first_plugged = out.len();
         let mut before: Option<Folio> = None;
         for &folio in folios {
             let touches = before.is_some_and(|before| adjacent(before, folio));
@@ -181,6 +212,7 @@ impl BlockLayer {
 
     /// Submits the bio: cuts it by the limits and adds each part to the plug.
     fn finish_bio(&mut self, file: u32, out: &mut Vec<Request>) {
+        let limits = self.limits;
         let mut part: Option<Request> = None;
         let mut sector = self.bio_sector;
         let mut vectors = std::mem::take(&mut self.vectors);
@@ -188,17 +220,18 @@ impl BlockLayer {
             let mut page = vector.page;
             let mut left = vector.pages * SECTORS_PER_PAGE;
             while left > 0 {
-                let segment_sectors = self.limits.segment_bytes_max >> SECTOR_SHIFT;
+                let segment_sectors = limits.segment_bytes_max >> SECTOR_SHIFT;
                 let full = |part: &Request| {
-                    part.sectors == self.limits.sectors_max
-                        || part.segments == self.limits.segments_max
+                    part.sectors == limits.sectors_from(part.sector)
+                        || part.segments == limits.segments_max
                 };
                 if let Some(done) = part.take_if(|part| full(part)) {
                     self.plug(done, out);
                 }
                 let request =
                     part.get_or_insert(Request { file, page, sector, sectors: 0, segments: 0 });
-                let take = left.min(segment_sectors).min(self.limits.sectors_max - request.sectors);
+                let room = limits.sectors_from(request.sector) - request.sectors;
+                let take = left.min(segment_sectors).min(room);
                 request.sectors += take;
                 request.segments += 1;
                 page += take / SECTORS_PER_PAGE;
@@ -214,25 +247,12 @@ impl BlockLayer {
 
     /// Adds part of a bio to the plug: into the last request if it fits, else as a new one.
     fn plug(&mut self, part: Request, out: &mut Vec<Request>) {
-        if self.plugged > 0
-            && let Some(last) = out.last_mut()
+        if let [.., last] = &mut out[self.first_plugged..]
+            && let Some(merged) = last.merged(&part, &self.limits)
         {
-            let joined_sectors = last.sectors + part.sectors;
-            let joined_segments = last.segments + part.segments;
-            if last.sector + last.sectors == part.sector
-                && joined_sectors <= self.limits.sectors_max
-                && joined_segments <= self.limits.segments_max
-            {
-                last.sectors = joined_sectors;
-                last.segments = joined_segments;
-                return;
-            }
-            let flushes = last.sectors << SECTOR_SHIFT >= PLUG_FLUSH_BYTES;
-            if flushes || self.plugged == PLUG_REQUESTS_MAX {
-                self.plugged = 0;
-            }
+            *last = merged;
+            return;
         }
         out.push(part);
-        self.plugged += 1;
     }
 }

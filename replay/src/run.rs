@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 use traces::access::{Access, AccessKind, Source};
-use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, SECTOR_SHIFT, Time};
+use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, Time};
 
 pub use timeline::{ReadTimes, StreamWaits, Timeline, Waits};
 
@@ -166,6 +166,7 @@ struct Run<'s, 'p, 'd> {
     requests: Vec<Request>,
     ids: Vec<u32>,
     begun: Vec<Begun>,
+    completed: Vec<u32>,
 }
 
 impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
@@ -185,13 +186,15 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             Vec::new()
         };
         let streams = vec![StreamWaits::default(); source.opens.len()];
+        let limits = QueueLimits::new(&source.settings);
+        let queue = DeviceQueue::new(device, options.queue.under(&source.settings), limits);
         Self {
             source,
             machine,
             options,
-            layer: BlockLayer::new(QueueLimits::new(&source.settings)),
+            layer: BlockLayer::new(limits),
             maps: source.files.iter().map(|file| ExtentMap::new(file.extents.clone())).collect(),
-            queue: DeviceQueue::new(device, options.queue),
+            queue,
             flights: Flights::default(),
             events: BinaryHeap::new(),
             age: 0,
@@ -204,6 +207,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             requests: Vec::new(),
             ids: Vec::new(),
             begun: Vec::new(),
+            completed: Vec::new(),
         }
     }
 
@@ -253,24 +257,24 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn complete(&mut self, now: Time, id: u32) {
-        let flight = *self.flights.get(id);
+        let mut completed = std::mem::take(&mut self.completed);
         self.timeline.requests_completed += 1;
-        self.timeline.request_ns += now - flight.submitted;
-        self.queue.complete(now);
+        self.queue.complete(now, id, &mut completed);
         self.dispatch(now);
-        let file = flight.request.file;
         let mut flights = std::mem::take(&mut self.flights);
-        flights.end(id, |from, to| {
-            self.machine.files[file as usize].cache.set_uptodate(from, to);
-            self.wake(now, file, from, to);
-        });
+        for id in completed.drain(..) {
+            let file = flights.get(id).request.file;
+            flights.end(id, |from, to| {
+                self.machine.files[file as usize].cache.set_uptodate(from, to);
+                self.wake(now, file, from, to);
+            });
+        }
         self.flights = flights;
+        self.completed = completed;
     }
 
     fn issue(&mut self, now: Time, id: u32) {
-        let flight = self.flights.get_mut(id);
-        flight.submitted = now;
-        self.queue.submit(now, flight.request, id);
+        self.queue.submit(now, self.flights.get(id).request, id);
         self.dispatch(now);
     }
 
@@ -498,10 +502,6 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let mut ids = std::mem::take(&mut self.ids);
         for id in ids.drain(..) {
             time += self.options.cpu.request_ns;
-            self.timeline.requests += 1;
-            let bytes = self.flights.get(id).request.sectors << SECTOR_SHIFT;
-            self.timeline.request_bytes += bytes;
-            *self.timeline.request_sizes.entry(bytes).or_default() += 1;
             if self.is_next(time) {
                 self.issue(time, id);
             } else {

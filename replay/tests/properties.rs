@@ -194,7 +194,11 @@ proptest! {
             trace_order::replay(&mut untimed, &source);
             let options = RunOptions {
                 cpu: CpuCosts::default(),
-                queue: QueueParameters { depth: NonZeroU64::MAX, scheduler: Scheduler::None },
+                queue: QueueParameters {
+                    depth: NonZeroU64::MAX,
+                    scheduler: Scheduler::None,
+                    nr_requests: None,
+                },
                 think: false,
                 keep_reads: false,
             };
@@ -204,7 +208,7 @@ proptest! {
                 timed.files[0].log.folios_by_order,
                 "{}", policy.name()
             );
-            prop_assert_eq!(timeline.requests, timeline.requests_completed);
+            prop_assert_eq!(timeline.queue.requests, timeline.requests_completed);
             let mut states = timed.opens[0].ra;
             states.mmap_miss = untimed.opens[0].ra.mmap_miss;
             prop_assert_eq!(states, untimed.opens[0].ra, "{}", policy.name());

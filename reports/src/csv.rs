@@ -11,6 +11,13 @@ use crate::words::Outcome;
 pub fn replay(report: &ReplayReport) -> String {
     let mut lines = Lines::new(["source", "policy", "metric", "unit", "value"]);
     let sections = sections(report);
+    if let Some(verify) = &report.verify {
+        let [recorded, predicted] =
+            [verify.timing.elapsed.recorded_ns, verify.timing.elapsed.predicted_ns];
+        for (metric, ns) in [("timing.recorded_ns", recorded), ("timing.predicted_ns", predicted)] {
+            lines.push([&report.source, &verify.policy, metric, "ns", &ns.to_string()]);
+        }
+    }
     for (column, result) in report.results.iter().enumerate() {
         for row in sections.iter().flat_map(|section| &section.rows) {
             let value = row.values[column].to_string();
@@ -75,9 +82,19 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
         "reads_matched",
         "reads_unrecorded",
         "result",
+        "elapsed_recorded_ns",
+        "elapsed_predicted_ns",
+        "read_p50_recorded_ns",
+        "read_p50_predicted_ns",
+        "read_p99_recorded_ns",
+        "read_p99_predicted_ns",
+        "device_read_recorded_ns",
+        "device_read_predicted_ns",
+        "extrapolated",
     ]);
     for verify in captures {
         let (folios, reads) = (&verify.folios, &verify.device_reads);
+        let timing = &verify.timing;
         lines.push([
             &verify.source,
             &verify.policy,
@@ -90,6 +107,15 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
             &reads.matched.to_string(),
             &verify.unrecorded_reads.to_string(),
             Outcome::of(verify).words(),
+            &timing.elapsed.recorded_ns.to_string(),
+            &timing.elapsed.predicted_ns.to_string(),
+            &timing.read_p50.recorded_ns.to_string(),
+            &timing.read_p50.predicted_ns.to_string(),
+            &timing.read_p99.recorded_ns.to_string(),
+            &timing.read_p99.predicted_ns.to_string(),
+            &timing.device_read.recorded_ns.to_string(),
+            &timing.device_read.predicted_ns.to_string(),
+            &timing.extrapolated.to_string(),
         ]);
     }
     lines.finish()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analysis::result::{FolioCounts, PolicyResult, ReplayReport, SizeCount};
 
 use crate::number::{Scale, Unit, percent_change};
+use crate::words;
 
 /// One figure under every policy.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ pub(crate) enum Trend {
 /// Figures that belong together.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -123,7 +124,7 @@ fn folios(report: &ReplayReport) -> Section {
         values: values.collect(),
         less_is_better: true,
     });
-    Section { title: "Folios inserted", rows }
+    Section { title: "Folios inserted".to_owned(), rows }
 }
 
 /// Shorthand for the rows below.
@@ -147,7 +148,7 @@ fn device_reads(report: &ReplayReport) -> Section {
             result.device_reads.bytes
         }),
     ];
-    Section { title: "Device reads", rows }
+    Section { title: "Device reads".to_owned(), rows }
 }
 
 fn pages(report: &ReplayReport) -> Section {
@@ -159,20 +160,58 @@ fn pages(report: &ReplayReport) -> Section {
         row(report, ("pages.unused", "unused"), Unit::Count, true, |result| result.pages.unused),
         row(report, ("windows", "windows filled"), Unit::Count, false, |result| result.windows),
     ];
-    Section { title: "Pages", rows }
+    Section { title: "Pages".to_owned(), rows }
 }
 
 fn time(report: &ReplayReport) -> Section {
     let time = |key, label, value: fn(&PolicyResult) -> u64| {
         row(report, (key, label), Unit::Nanoseconds, true, value)
     };
-    let rows = vec![
+    let count = |key, label, less_is_better, value: fn(&PolicyResult) -> u64| {
+        row(report, (key, label), Unit::Count, less_is_better, value)
+    };
+    let mut rows = vec![
         time("elapsed_ns", "elapsed", |result| result.elapsed_ns),
         time("read_wait_ns.p50", "read wait p50", |result| result.read_wait_ns.p50),
         time("read_wait_ns.p99", "read wait p99", |result| result.read_wait_ns.p99),
         time("read_wait_ns.max", "read wait max", |result| result.read_wait_ns.max),
+        row(report, ("device_use.busy_ns", "device busy"), Unit::Nanoseconds, false, |result| {
+            result.device_use.busy_ns
+        }),
+        time("device_use.request_ns", "device read", |result| result.device_use.request_ns),
+        count("device_use.depth_max", "in flight, max", false, |result| {
+            result.device_use.depth_max
+        }),
+        count("device_use.merged", "merged", false, |result| result.device_use.merged),
+        count("device_use.extrapolated", "extrapolated", true, |result| {
+            result.device_use.extrapolated
+        }),
     ];
-    Section { title: "Time (modelled)", rows }
+    let is_rare = |row: &Row| row.key.ends_with("merged") || row.key.ends_with("extrapolated");
+    rows.retain(|row| !is_rare(row) || row.values.iter().any(|value| *value > 0));
+    rows.extend(stream_waits(report));
+    Section { title: format!("Time ({})", words::time_note(report.verify.as_ref())), rows }
+}
+
+/// Waits per open file, where there are a few.
+fn stream_waits(report: &ReplayReport) -> Vec<Row> {
+    const STREAMS_MAX: usize = 8;
+    let streams = report.results.first().map_or(0, |result| result.device_use.streams.len());
+    if !(2..=STREAMS_MAX).contains(&streams) {
+        return Vec::new();
+    }
+    let of = |stream: usize| Row {
+        key: format!("device_use.streams.{stream}.read_wait_ns.p99"),
+        label: format!("p99, open file {}", stream + 1),
+        unit: Unit::Nanoseconds,
+        values: report
+            .results
+            .iter()
+            .map(|result| result.device_use.streams.get(stream).map_or(0, |s| s.read_wait_ns.p99))
+            .collect(),
+        less_is_better: true,
+    };
+    (0..streams).map(of).collect()
 }
 
 /// Lock acquisitions always; what only forced and concurrent readahead has, where there is some.
@@ -193,5 +232,5 @@ fn cache_lock(report: &ReplayReport) -> Section {
     ];
     let all_zero = |row: &Row| row.values.iter().all(|value| *value == 0);
     rows.retain(|row| row.key == "cache_lock.acquisitions" || !all_zero(row));
-    Section { title: "Page cache lock", rows }
+    Section { title: "Page cache lock".to_owned(), rows }
 }

@@ -52,7 +52,8 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
         let name = words::file_name(&verify.source);
         out += &fill(&format!("{name}: {}", words::verify(verify)), "- ", "  ");
         let difference = verify.first_difference.as_ref().map(words::difference);
-        for detail in [difference, words::unrecorded_reads(verify)].into_iter().flatten() {
+        let others = [words::unrecorded_reads(verify), words::time_errors(verify)];
+        for detail in difference.into_iter().chain(others.into_iter().flatten()) {
             out += &fill(&detail, "  ", "  ");
         }
     }
@@ -95,11 +96,12 @@ fn change(report: &ReplayReport, before: &PolicyResult, after: &PolicyResult) ->
         format!("{} device reads before and after", before.device_reads.count)
     } else {
         format!(
-            "{} and {} device reads before, {} and {} after",
+            "{} and {} device reads before, {} and {} after (time {})",
             seconds(before.elapsed_ns),
             before.device_reads.count,
             seconds(after.elapsed_ns),
             after.device_reads.count,
+            words::time_note(report.verify.as_ref()),
         )
     };
     let text = format!("{}: {reads}. {}.", subject(report), folios(before, after));
@@ -138,7 +140,7 @@ fn table(report: &ReplayReport) -> String {
     }
     grid.push(heads.into_iter().map(Into::into).collect());
     for section in sections(report) {
-        grid.push_across(section.title);
+        grid.push_across(section.title.as_str());
         for row in &section.rows {
             grid.push(cells(row).into_iter().map(Into::into).collect());
         }
@@ -181,6 +183,9 @@ fn origin(report: &ReplayReport) -> String {
         Some(verify) => fill(&words::verify(verify), "", ""),
         None => fill(&format!("{}.", words::NOT_VERIFIED), "", ""),
     };
+    if let Some(errors) = report.verify.as_ref().and_then(words::time_errors) {
+        out += &fill(&format!("{errors}."), "", "");
+    }
     for (kind, loss) in &report.losses.0 {
         let text = format!("Loss: {}: {} (first: {})", kind.describe(), loss.count, loss.first);
         out += &fill(&text, "", "");

@@ -27,6 +27,9 @@ pub fn replay(report: &ReplayReport) -> String {
     }
     let verify = report.verify.as_ref();
     out += &item("Check", &verify.map_or(words::NOT_VERIFIED.to_owned(), words::verify));
+    if let Some(errors) = verify.and_then(words::time_errors) {
+        out += &item("Time", &errors);
+    }
     if let Some(difference) = verify.and_then(|verify| verify.first_difference.as_ref()) {
         out += &item("Difference", &words::difference(difference));
     }
@@ -90,6 +93,7 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
         }
         out += &line(&cells);
     }
+    out += &times(captures);
     let differing = captures.iter().filter(|verify| verify.first_difference.is_some());
     for (n, verify) in differing.enumerate() {
         if n == 0 {
@@ -97,6 +101,21 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
         }
         let difference = verify.first_difference.as_ref().map(words::difference);
         out += &item(words::file_name(&verify.source), &difference.unwrap_or_default());
+    }
+    out
+}
+
+/// Recorded against predicted time, where captures have any.
+fn times(captures: &[CaptureVerify]) -> String {
+    let mut out = String::new();
+    for verify in captures.iter().filter(|verify| verify.timing.elapsed.is_known()) {
+        if out.is_empty() {
+            let heads = words::TIME_HEADS.map(str::to_owned);
+            out = format!("\n{}{}", line(&heads), rule(1, heads.len()));
+        }
+        let mut cells = vec![escape(words::file_name(&verify.source))];
+        cells.extend(words::time_cells(&verify.timing));
+        out += &line(&cells);
     }
     out
 }

@@ -1,8 +1,9 @@
 //! Settings of the machine a source was recorded on, and where each value came from.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Order, PAGE_SHIFT, PAGE_SIZE};
 
@@ -57,6 +58,39 @@ impl<T> Setting<T> {
     }
 }
 
+/// The I/O scheduler of a queue: who gets the next free tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// The order of arrival.
+    #[default]
+    None,
+    /// Mostly the order of sectors.
+    MqDeadline,
+}
+
+impl Scheduler {
+    /// By its name, or by what `queue/scheduler` shows: all names, the one in use in brackets.
+    /// `kyber` takes reads in order of arrival, like no scheduler; `bfq` sorts those of a process by
+    /// sector, for which `mq-deadline` stands.
+    pub fn from_name(shown: &str) -> Option<Self> {
+        let bracketed = shown.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        match bracketed.map_or(shown, |(name, _)| name) {
+            "none" | "kyber" => Some(Self::None),
+            "mq-deadline" | "bfq" => Some(Self::MqDeadline),
+            _ => None,
+        }
+    }
+
+    /// Its name in `queue/scheduler`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::MqDeadline => "mq-deadline",
+        }
+    }
+}
+
 /// Settings that decide readahead, device reads or time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
@@ -74,6 +108,12 @@ pub struct Settings {
     pub segments_max: Setting<u64>,
     /// Largest segment in bytes (`max_segment_size`).
     pub segment_bytes_max: Setting<u64>,
+    /// Sectors between boundaries that no request crosses (`chunk_sectors`); `None` has none.
+    pub chunk_sectors: Setting<Option<NonZeroU64>>,
+    /// The I/O scheduler (`scheduler`); `None` takes that of the device model.
+    pub scheduler: Setting<Option<Scheduler>>,
+    /// Requests that the queue takes (`nr_requests`); `None` takes what the device model has.
+    pub nr_requests: Setting<Option<NonZeroU64>>,
     /// Smallest folio order of the filesystem's mappings.
     pub order_min: Setting<Order>,
     /// Largest folio order; 0 where the filesystem has no large folios.
@@ -95,6 +135,9 @@ impl Default for Settings {
             max_sectors_kb: Setting::assumed(1280),
             segments_max: Setting::assumed(128),
             segment_bytes_max: Setting::assumed(1 << 16),
+            chunk_sectors: Setting::assumed(None),
+            scheduler: Setting::assumed(None),
+            nr_requests: Setting::assumed(None),
             order_min: Setting::assumed(Order(0)),
             order_max: Setting::assumed(Order(9)),
             memory_pages: Setting::assumed(None),
@@ -134,6 +177,9 @@ pub const KEYS: &[&str] = &[
     "max_sectors_kb",
     "max_segments",
     "max_segment_size",
+    "chunk_sectors",
+    "scheduler",
+    "nr_requests",
     "min_folio_order",
     "max_folio_order",
     "memory",
@@ -179,6 +225,21 @@ impl Settings {
             "max_segment_size" => {
                 let bytes = number("a number of bytes, 4096 or more")?.max(PAGE_SIZE);
                 self.segment_bytes_max.offer(bytes, origin);
+            }
+            // sysfs writes 0 where there are no chunks.
+            "chunk_sectors" => {
+                let sectors = number("a number of sectors")?;
+                self.chunk_sectors.offer(NonZeroU64::new(sectors), origin);
+            }
+            "scheduler" => {
+                let scheduler = Scheduler::from_name(value);
+                let scheduler = scheduler.ok_or_else(|| bad("none, mq-deadline, kyber or bfq"))?;
+                self.scheduler.offer(Some(scheduler), origin);
+            }
+            "nr_requests" => {
+                let expected = "a number, 1 or more";
+                let requests = NonZeroU64::new(number(expected)?).ok_or_else(|| bad(expected))?;
+                self.nr_requests.offer(Some(requests), origin);
             }
             "min_folio_order" => self.order_min.offer(order()?, origin),
             "max_folio_order" => self.order_max.offer(order()?, origin),

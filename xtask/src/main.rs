@@ -1,8 +1,10 @@
 //! Development tasks: `cargo xtask TASK`.
 
 mod bench;
+mod captures;
 mod differential;
 mod fidelity;
+mod timing;
 
 use std::path::PathBuf;
 
@@ -22,6 +24,14 @@ enum Task {
         /// Folders of captures.
         #[arg(required = true)]
         folders: Vec<PathBuf>,
+    },
+    /// Hold predicted times against captures of workloads that were recorded twice.
+    Timing {
+        /// Folder of captures `NAME_r1` and `NAME_r2`.
+        folder: PathBuf,
+        /// Workloads whose first run is calibrated on; every other one if missing.
+        #[arg(long, value_delimiter = ',')]
+        calibrate_on: Vec<String>,
     },
     /// Hold the native policies against kernel trees' own code on random accesses.
     Differential {
@@ -46,6 +56,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Fidelity { folders } => fidelity::run(&folders),
+        Task::Timing { folder, calibrate_on } => timing::run(&folder, &calibrate_on),
         Task::Differential { trees, accesses, policy } => {
             differential::run(&trees, accesses, policy.as_deref())
         }

@@ -4,7 +4,8 @@
 //! stroke and a straight line beyond (Ruemmler and Wilkes, "An introduction to
 //! disk drive modeling", IEEE Computer, March 1994), through the three values
 //! data sheets give: one track, the average (a third of the stroke) and the
-//! whole stroke. Outer zones have more sectors on a track. Tracks are skewed by
+//! whole stroke. Where a drive's seeks were measured, `seek_points` lie between
+//! them. Outer zones have more sectors on a track. Tracks are skewed by
 //! the time of a track switch, so that a sequential read goes on without a lost
 //! turn.
 //!
@@ -26,8 +27,18 @@ use super::pipe::Pipe;
 use super::{Device, Queued};
 use crate::block::Request;
 
-/// Parameters of a hard disk.
+/// A measured seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeekPoint {
+    /// How far.
+    pub cylinders: u64,
+    /// How long.
+    pub seek_ns: u64,
+}
+
+/// Parameters of a hard disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HddParameters {
     /// Turns per minute.
@@ -48,10 +59,17 @@ pub struct HddParameters {
     pub seek_average_ns: u64,
     /// Seek over all cylinders.
     pub seek_full_ns: u64,
+    /// Measured seeks between the first and the last cylinder; left out, the average seek is the
+    /// only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seek_points: Vec<SeekPoint>,
     /// Switch to the next track within a sequential read.
     pub track_switch_ns: u64,
     /// Time of the drive's electronics for a command.
     pub command_ns: u64,
+    /// The same for a command that the cache answers; left out, it is no shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_command_ns: Option<u64>,
     /// Bandwidth of the interface.
     pub interface_bytes_per_s: NonZeroU64,
     /// Segments of the cache.
@@ -114,6 +132,8 @@ pub(super) struct Hdd {
     turn_ns: u64,
     zones: Vec<Zone>,
     sectors: u64,
+    /// The seek curve, by distance.
+    seeks: Vec<SeekPoint>,
     cylinder: u64,
     /// What the head reads now.
     stream: Option<Stream>,
@@ -135,7 +155,8 @@ impl Hdd {
             cylinder = next;
         }
         Self {
-            parameters: *parameters,
+            seeks: seek_curve(parameters),
+            parameters: parameters.clone(),
             turn_ns: 60_000_000_000 / parameters.rotations_per_minute.get(),
             zones,
             sectors,
@@ -167,23 +188,22 @@ impl Hdd {
     }
 
     #[expect(clippy::cast_sign_loss, reason = "no seek is shorter than 0")]
-    fn seek_ns(&self, cylinders: u64) -> u64 {
-        let HddParameters { seek_track_ns, seek_average_ns, seek_full_ns, .. } = self.parameters;
-        let third = (self.parameters.cylinders.get() / 3).max(2) as f64;
-        let distance = cylinders as f64;
-        let between = |from: u64, to: u64, share: f64| {
-            let (from, to) = (from as f64, to as f64);
-            (from + (to - from) * share).max(0.0) as u64
-        };
+    pub(super) fn seek_ns(&self, cylinders: u64) -> u64 {
         if cylinders == 0 {
-            0
-        } else if distance <= third {
-            let share = (distance.sqrt() - 1.0) / (third.sqrt() - 1.0);
-            between(seek_track_ns, seek_average_ns, share)
-        } else {
-            let full = self.parameters.cylinders.get() as f64;
-            between(seek_average_ns, seek_full_ns, (distance - third) / (full - third).max(1.0))
+            return 0;
         }
+        let after = self.seeks.partition_point(|point| point.cylinders <= cylinders);
+        let to = self.seeks[after.min(self.seeks.len() - 1)];
+        let Some(from) = after.checked_sub(1).map(|at| self.seeks[at]) else { return to.seek_ns };
+        let third = self.parameters.cylinders.get() / 3;
+        let scale = |cylinders: u64| {
+            let distance = cylinders as f64;
+            if to.cylinders <= third.max(2) { distance.sqrt() } else { distance }
+        };
+        let span = (scale(to.cylinders) - scale(from.cylinders)).max(f64::MIN_POSITIVE);
+        let share = (scale(cylinders) - scale(from.cylinders)) / span;
+        let (from_ns, to_ns) = (from.seek_ns as f64, to.seek_ns as f64);
+        (from_ns + (to_ns - from_ns) * share).max(0.0) as u64
     }
 
     /// From a head on the right track at `now` to the beginning of a sector.
@@ -216,8 +236,8 @@ impl Hdd {
         (stream.start <= start && start <= read && reads_on).then_some(stream)
     }
 
-    /// Reads from the media; returns when the last sector has passed the head.
-    fn read_media(&mut self, now: Time, start: u64, end: u64) -> Time {
+    /// Reads from the media; returns when the first and the last sector have passed the head.
+    fn read_media(&mut self, now: Time, start: u64, end: u64) -> (Time, Time) {
         let reads_on = self.parameters.cache_segment_bytes >> SECTOR_SHIFT;
         let mut stream = if let Some(stream) = self.continued(now, start) {
             stream
@@ -229,7 +249,8 @@ impl Hdd {
             let sector_ps = track_ns * 1000 / place.track_sectors;
             Stream { start, end: start, read_at, limit: start, sector_ps }
         };
-        let done = stream.reaches(end).max(now);
+        let first = stream.reaches(start + 1).max(now);
+        let last = stream.reaches(end).max(now);
         if end > stream.end {
             stream.read_at = stream.reaches(end);
             stream.end = end;
@@ -238,7 +259,7 @@ impl Hdd {
         stream.start = stream.start.max(end.saturating_sub(reads_on.max(end - start)));
         self.cylinder = self.place(end - 1).cylinder;
         self.stream = Some(stream);
-        done
+        (first, last)
     }
 
     /// What the head has read so far becomes a segment; the oldest one goes.
@@ -251,6 +272,21 @@ impl Hdd {
     }
 }
 
+/// The seeks of the data sheet, and those measured in place of the average one.
+fn seek_curve(parameters: &HddParameters) -> Vec<SeekPoint> {
+    let cylinders = parameters.cylinders.get();
+    let point = |cylinders, seek_ns| SeekPoint { cylinders, seek_ns };
+    let mut seeks = parameters.seek_points.clone();
+    if seeks.is_empty() {
+        seeks.push(point((cylinders / 3).max(2), parameters.seek_average_ns));
+    }
+    seeks.push(point(1, parameters.seek_track_ns));
+    seeks.push(point(cylinders, parameters.seek_full_ns));
+    seeks.sort_by_key(|point| point.cylinders);
+    seeks.dedup_by_key(|point| point.cylinders);
+    seeks
+}
+
 fn zone_track_sectors(parameters: &HddParameters, zone: u64, zones: u64) -> u64 {
     let (outer, inner) = (parameters.track_sectors_outer, parameters.track_sectors_inner);
     let narrower = outer.get().saturating_sub(inner.get());
@@ -261,15 +297,16 @@ impl Device for Hdd {
     fn read(&mut self, now: Time, request: &Request) -> Time {
         let start = request.sector.0 % self.sectors;
         let end = start + request.sectors.max(1);
-        let begun = now + self.parameters.command_ns;
         let bytes = request.sectors << SECTOR_SHIFT;
-        if self.is_cached(begun, start, end) {
-            return self.interface.transfer(begun, bytes);
+        let answered =
+            now + self.parameters.cached_command_ns.unwrap_or(self.parameters.command_ns);
+        if self.is_cached(answered, start, end) {
+            return self.interface.transfer(answered, bytes);
         }
-        let read = self.read_media(begun, start, end);
-        // All but the last sector cross the interface while the media is read.
+        let (first, last) = self.read_media(now + self.parameters.command_ns, start, end);
+        // Sectors cross the interface while the media is read, the last one after it.
         let sector = self.interface.transfer_ns(bytes.min(1 << SECTOR_SHIFT));
-        read + sector
+        self.interface.transfer(first, bytes).max(last + sector)
     }
 
     fn served_at_once(&self) -> usize {

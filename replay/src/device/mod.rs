@@ -16,6 +16,7 @@ mod pipe;
 pub mod presets;
 pub mod queue;
 pub mod sata_ssd;
+mod scheduler;
 #[cfg(test)]
 mod tests;
 mod variation;

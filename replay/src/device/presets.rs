@@ -3,6 +3,8 @@
 /// Name and text of each preset.
 const PRESETS: &[(&str, &str)] = &[
     ("nvme", include_str!("../../../devices/nvme.toml")),
+    ("nvme-datacenter", include_str!("../../../devices/nvme-datacenter.toml")),
+    ("nvme-optane", include_str!("../../../devices/nvme-optane.toml")),
     ("nvme-low-latency", include_str!("../../../devices/nvme-low-latency.toml")),
     ("nvme-qemu", include_str!("../../../devices/nvme-qemu.toml")),
     ("sata-ssd", include_str!("../../../devices/sata-ssd.toml")),

@@ -1,48 +1,68 @@
 //! The request queue in front of a device: scheduler, tags, what is in flight.
 //!
-//! A request waits in the scheduler until a tag is free (`depth` of them), is
-//! then held by the device, and begins when the device takes it up. Without a
-//! scheduler requests leave in order of arrival. `mq-deadline` sends reads in
-//! order of sectors, in batches of 16, and begins a batch with the oldest read
-//! once that has waited for half a second (`fifo_batch` and `read_expire` of
-//! `block/mq-deadline.c`, at their defaults), so no read waits for ever.
-//!
-//! Not modelled: merges of new bios into requests that still wait in the
-//! scheduler. Requests are built and merged in the plug ([`block`](crate::block)).
+//! A request waits with the [scheduler](super::scheduler) until a tag is free
+//! (`depth` of them), is then held by the device, and begins when the device
+//! takes it up. At most `nr_requests` are at the device or with the scheduler;
+//! more wait before it, in order of arrival. What waits there holds up no
+//! thread: a kernel would put the submitter to sleep, which here only differs
+//! in what else the thread gets done meanwhile.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
-use traces::units::{Sector, Time};
+pub use traces::settings::Scheduler;
+use traces::settings::Settings;
+use traces::units::{SECTOR_SHIFT, Time};
 
+use super::scheduler::Scheduled;
 use super::{Device, Queued};
-use crate::block::Request;
-
-/// Reads that mq-deadline sends in order of sectors before it looks for expired ones.
-const FIFO_BATCH: u32 = 16;
-/// Age at which mq-deadline puts a read first.
-const READ_EXPIRE_NS: u64 = 500_000_000;
-
-/// The order in which waiting requests go to the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// The order of arrival.
-    #[default]
-    None,
-    /// Mostly the order of sectors.
-    MqDeadline,
-}
+use crate::block::{QueueLimits, Request};
 
 /// The queue in front of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueParameters {
-    /// Tags: most requests at the device (`nr_requests` of a device without a scheduler).
+    /// Tags: most requests at the device.
     pub depth: NonZeroU64,
     /// Which request gets the next free tag.
     pub scheduler: Scheduler,
+    /// Most requests that are at the device or with the scheduler; left out, all tags without a
+    /// scheduler, and twice the tags, at most 256, with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<NonZeroU64>,
+}
+
+impl QueueParameters {
+    /// These, with what the settings of a source say of the queue.
+    #[must_use]
+    pub fn under(self, settings: &Settings) -> Self {
+        Self {
+            depth: self.depth,
+            scheduler: settings.scheduler.value.unwrap_or(self.scheduler),
+            nr_requests: settings.nr_requests.value.or(self.nr_requests),
+        }
+    }
+
+    /// Most requests at the device, and most at the device or with the scheduler.
+    fn limits(self) -> (usize, usize) {
+        /// The default of `nr_requests` with a scheduler is twice this, or twice the tags if those
+        /// are fewer (`BLKDEV_DEFAULT_RQ`).
+        const DEFAULT_REQUESTS: u64 = 128;
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let depth = self.depth.get();
+        let requests = self.nr_requests.map(NonZeroU64::get);
+        match self.scheduler {
+            Scheduler::None => {
+                let depth = requests.map_or(depth, |requests| requests.min(depth));
+                (count(depth), count(depth))
+            }
+            Scheduler::MqDeadline => {
+                let requests = requests.unwrap_or(2 * depth.min(DEFAULT_REQUESTS));
+                (count(depth), count(requests))
+            }
+        }
+    }
 }
 
 /// How many requests were at the device from a moment on.
@@ -59,6 +79,14 @@ pub struct DepthChange {
 /// What the queue has seen.
 #[derive(Clone, Debug, Default)]
 pub struct QueueUse {
+    /// Requests that the device got.
+    pub requests: u64,
+    /// Their bytes.
+    pub request_bytes: u64,
+    /// Requests by their bytes.
+    pub request_sizes: BTreeMap<u64, u64>,
+    /// Requests that the scheduler merged into others.
+    pub merged: u64,
     /// Requests begun and not completed, over time.
     pub depth: Vec<DepthChange>,
     /// Time with a request in flight.
@@ -93,6 +121,13 @@ impl QueueUse {
         depths
     }
 
+    fn count(&mut self, request: &Request) {
+        let bytes = request.sectors << SECTOR_SHIFT;
+        self.requests += 1;
+        self.request_bytes += bytes;
+        *self.request_sizes.entry(bytes).or_default() += 1;
+    }
+
     fn change(&mut self, now: Time, in_flight_before: usize, in_flight: usize, waiting: usize) {
         let elapsed_ns = now - self.changed;
         self.changed = now;
@@ -121,22 +156,35 @@ pub struct Begun {
 pub struct DeviceQueue<'d> {
     device: &'d mut dyn Device,
     depth_max: usize,
+    requests_max: usize,
+    /// Submitted, but too many for the scheduler.
+    before: VecDeque<Queued>,
     scheduled: Scheduled,
     /// At the device, not begun.
     held: Vec<Queued>,
     begun: usize,
+    /// Pairs of requests on their way: one, and one that was merged into it.
+    merged: Vec<(u32, u32)>,
     usage: QueueUse,
 }
 
 impl<'d> DeviceQueue<'d> {
     /// An idle device.
-    pub fn new(device: &'d mut dyn Device, parameters: QueueParameters) -> Self {
+    pub fn new(
+        device: &'d mut dyn Device,
+        parameters: QueueParameters,
+        limits: QueueLimits,
+    ) -> Self {
+        let (depth_max, requests_max) = parameters.limits();
         Self {
             device,
-            depth_max: parameters.depth.get().try_into().unwrap_or(usize::MAX),
-            scheduled: Scheduled::new(parameters.scheduler),
+            depth_max,
+            requests_max,
+            before: VecDeque::new(),
+            scheduled: Scheduled::new(parameters.scheduler, limits),
             held: Vec::new(),
             begun: 0,
+            merged: Vec::new(),
             usage: QueueUse::default(),
         }
     }
@@ -148,25 +196,37 @@ impl<'d> DeviceQueue<'d> {
 
     /// Hands in a request. Times never go backwards from one call to the next.
     pub fn submit(&mut self, now: Time, request: Request, id: u32) {
-        self.scheduled.push(Queued { request, submitted: now, id });
+        self.before.push_back(Queued { request, submitted: now, id });
     }
 
-    /// A request that began has completed.
-    pub fn complete(&mut self, now: Time) {
+    /// A request that began has completed; appends it, and what was merged into it, to `completed`.
+    pub fn complete(&mut self, now: Time, id: u32, completed: &mut Vec<u32>) {
         let in_flight = self.in_flight();
         self.begun -= 1;
-        self.usage.change(now, in_flight, in_flight - 1, self.scheduled.len());
+        self.usage.change(now, in_flight, in_flight - 1, self.waiting());
+        let mut at = completed.len();
+        completed.push(id);
+        while at < completed.len() && !self.merged.is_empty() {
+            let host = completed[at];
+            let guests = self.merged.extract_if(.., |(into, _)| *into == host);
+            completed.extend(guests.map(|(_, guest)| guest));
+            at += 1;
+        }
     }
 
     /// Gives out tags and begins what the device can take up; appends what began to `begun`.
     pub fn dispatch(&mut self, now: Time, begun: &mut Vec<Begun>) {
         let in_flight = self.in_flight();
-        while self.in_flight() < self.depth_max
-            && let Some(queued) = self.scheduled.pop(now)
-        {
+        loop {
+            self.schedule();
+            if self.in_flight() >= self.depth_max {
+                break;
+            }
+            let Some(queued) = self.scheduled.pop(now) else { break };
             let depth = self.in_flight() as u64 + 1;
             let extrapolates = self.device.extrapolates(&queued.request, depth);
             self.usage.extrapolated += u64::from(extrapolates);
+            self.usage.count(&queued.request);
             self.held.push(queued);
         }
         while self.begun < self.device.served_at_once() && !self.held.is_empty() {
@@ -176,92 +236,27 @@ impl<'d> DeviceQueue<'d> {
             let completes = self.device.read(now, &queued.request).max(now);
             begun.push(Begun { id: queued.id, completes });
         }
-        if self.in_flight() != in_flight || self.scheduled.len() > 0 {
-            self.usage.change(now, in_flight, self.in_flight(), self.scheduled.len());
+        if self.in_flight() != in_flight || self.waiting() > 0 {
+            self.usage.change(now, in_flight, self.in_flight(), self.waiting());
         }
+    }
+
+    /// Hands to the scheduler what it can take.
+    fn schedule(&mut self) {
+        while self.in_flight() + self.scheduled.len() < self.requests_max
+            && let Some(queued) = self.before.pop_front()
+        {
+            let merged = self.scheduled.push(queued);
+            self.usage.merged += merged.len() as u64;
+            self.merged.extend(merged);
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.before.len() + self.scheduled.len()
     }
 
     fn in_flight(&self) -> usize {
         self.held.len() + self.begun
-    }
-}
-
-/// Requests without a tag.
-enum Scheduled {
-    Fifo(VecDeque<Queued>),
-    Deadline(Deadline),
-}
-
-impl Scheduled {
-    fn new(scheduler: Scheduler) -> Self {
-        match scheduler {
-            Scheduler::None => Self::Fifo(VecDeque::new()),
-            Scheduler::MqDeadline => Self::Deadline(Deadline::default()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Fifo(fifo) => fifo.len(),
-            Self::Deadline(deadline) => deadline.by_sector.len(),
-        }
-    }
-
-    fn push(&mut self, queued: Queued) {
-        match self {
-            Self::Fifo(fifo) => fifo.push_back(queued),
-            Self::Deadline(deadline) => deadline.push(queued),
-        }
-    }
-
-    fn pop(&mut self, now: Time) -> Option<Queued> {
-        match self {
-            Self::Fifo(fifo) => fifo.pop_front(),
-            Self::Deadline(deadline) => deadline.pop(now),
-        }
-    }
-}
-
-/// A request's place: by sector, the earlier of equal ones first.
-type Place = (Sector, u64);
-
-#[derive(Default)]
-struct Deadline {
-    by_sector: BTreeMap<Place, Queued>,
-    /// By age; entries that are gone from `by_sector` have been sent.
-    by_age: VecDeque<Place>,
-    arrivals: u64,
-    /// Where the batch goes on.
-    next: Sector,
-    batch_left: u32,
-}
-
-impl Deadline {
-    fn push(&mut self, queued: Queued) {
-        self.arrivals += 1;
-        let place = (queued.request.sector, self.arrivals);
-        self.by_sector.insert(place, queued);
-        self.by_age.push_back(place);
-    }
-
-    fn pop(&mut self, now: Time) -> Option<Queued> {
-        while self.by_age.front().is_some_and(|place| !self.by_sector.contains_key(place)) {
-            self.by_age.pop_front();
-        }
-        let oldest = *self.by_age.front()?;
-        let following = self.by_sector.range((self.next, 0)..).next().map(|(place, _)| *place);
-        let place = match following {
-            Some(place) if self.batch_left > 0 => place,
-            _ => {
-                self.batch_left = FIFO_BATCH;
-                let expired = now - self.by_sector[&oldest].submitted >= READ_EXPIRE_NS;
-                // At the end of the disk a batch begins again with the oldest one.
-                following.filter(|_| !expired).unwrap_or(oldest)
-            }
-        };
-        let queued = self.by_sector.remove(&place)?;
-        self.batch_left -= 1;
-        self.next = queued.request.sector + queued.request.sectors;
-        Some(queued)
     }
 }

@@ -1,6 +1,6 @@
 //! Requests under way, and the folios that wait for more than one of them.
 
-use traces::units::{PageIndex, SECTORS_PER_PAGE, Time};
+use traces::units::{PageIndex, SECTORS_PER_PAGE};
 
 use crate::block::Request;
 use crate::page_cache::Folio;
@@ -9,7 +9,6 @@ use crate::page_cache::Folio;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) request: Request,
-    pub(super) submitted: Time,
     /// Pages of folios that this request alone reads.
     own: (PageIndex, PageIndex),
     /// Folios that other requests read too: the first and the last one of this request.
@@ -38,10 +37,6 @@ fn end_of(request: &Request) -> PageIndex {
 impl Flights {
     pub(super) fn get(&self, id: u32) -> &Flight {
         &self.under_way[id as usize]
-    }
-
-    pub(super) fn get_mut(&mut self, id: u32) -> &mut Flight {
-        &mut self.under_way[id as usize]
     }
 
     /// Takes on the requests of one submission, whose pages follow each other; appends their ids.
@@ -80,12 +75,7 @@ impl Flights {
                     last_shared = open;
                 }
             }
-            let flight = Flight {
-                request: *request,
-                submitted: Time(0),
-                own,
-                shared: [first_shared, last_shared],
-            };
+            let flight = Flight { request: *request, own, shared: [first_shared, last_shared] };
             ids.push(self.add(flight));
         }
         folios

@@ -1,7 +1,5 @@
 //! What a run on virtual time gives.
 
-use std::collections::BTreeMap;
-
 use traces::units::Time;
 
 use crate::device::queue::QueueUse;
@@ -17,16 +15,8 @@ pub struct Timeline {
     pub streams: Vec<StreamWaits>,
     /// When each read began and had its data, if asked for.
     pub reads: Vec<ReadTimes>,
-    /// Requests the device got.
-    pub requests: u64,
-    /// Their bytes.
-    pub request_bytes: u64,
-    /// Requests by their bytes.
-    pub request_sizes: BTreeMap<u64, u64>,
     /// Requests that completed, which is all of them.
     pub requests_completed: u64,
-    /// Sum of the requests' times from submission to completion.
-    pub request_ns: u64,
     /// The device's queue.
     pub queue: QueueUse,
 }
@@ -40,6 +30,11 @@ impl Timeline {
     /// Mean number of requests at the device while it had any.
     pub fn depth_mean(&self) -> f64 {
         share(self.queue.in_flight_ns, self.queue.busy_ns)
+    }
+
+    /// Mean time of a request from its tag to its completion.
+    pub fn request_ns_mean(&self) -> u64 {
+        self.queue.in_flight_ns / self.queue.requests.max(1)
     }
 
     /// The waits of all streams, sorted; reads that did not wait count as 0.

@@ -67,6 +67,7 @@ fn checked(verify: Option<&CaptureVerify>) -> Markup {
             p { strong { (says) } " " (words::verify(verify)) }
             @if let Some(difference) = &verify.first_difference { p { (words::difference(difference)) } }
             @if let Some(unrecorded) = words::unrecorded_reads(verify) { p { (unrecorded) } }
+            @if let Some(errors) = words::time_errors(verify) { p { (errors) } }
         }
     }
 }

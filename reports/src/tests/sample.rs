@@ -10,7 +10,8 @@ use analysis::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SettingView,
     SizeCount, StreamCounts, WaitPercentiles,
 };
-use analysis::verify::{CaptureVerify, Difference, Matched, Timing};
+use analysis::timing::{DeviceUse, StreamUse};
+use analysis::verify::{CaptureVerify, Difference, Matched, Pair, Timing};
 use replay::log::CacheLock;
 use traces::access::Fidelity;
 use traces::capture::{Header, LossKind, Losses};
@@ -48,6 +49,21 @@ pub(crate) fn mainline() -> PolicyResult {
             size(128, 1022),
             size(340, 1024),
         ],
+        device_use: DeviceUse {
+            busy_ns: 240_000_000,
+            utilisation: 0.955,
+            depth_mean: 1.4,
+            depth_max: 3,
+            depth_over_time: vec![1.3; 100],
+            request_ns: 92_400,
+            merged: 0,
+            extrapolated: 12,
+            streams: vec![StreamUse {
+                file: "7:0/0x83".to_owned(),
+                reads: 513,
+                read_wait_ns: WaitPercentiles { p50: 211_400, p99: 498_112, max: 1_204_880 },
+            }],
+        },
         cache_lock: CacheLock { acquisitions: 9721, lookups: 1024, ..CacheLock::default() },
         windows: 2052,
         failure: None,
@@ -105,6 +121,10 @@ fn matched(count: u64) -> Matched {
     Matched { recorded: count, replayed: count, matched: count, in_order: true }
 }
 
+fn pair_of(recorded_ns: u64, predicted_ns: u64) -> Pair {
+    Pair { recorded_ns, predicted_ns }
+}
+
 pub(crate) fn exact() -> CaptureVerify {
     CaptureVerify {
         source: CAPTURE.to_owned(),
@@ -115,7 +135,13 @@ pub(crate) fn exact() -> CaptureVerify {
         unrecorded_reads: 0,
         exact: true,
         first_difference: None,
-        timing: Timing { recorded_ns: 428_120_000, predicted_ns: 251_318_400 },
+        timing: Timing {
+            elapsed: pair_of(428_120_000, 251_318_400),
+            read_p50: pair_of(612_000, 301_000),
+            read_p99: pair_of(1_480_000, 1_204_880),
+            device_read: pair_of(170_100, 92_400),
+            extrapolated: 12,
+        },
     }
 }
 
@@ -212,6 +238,7 @@ pub(crate) fn several() -> ReplayReport {
         read_wait_ns: WaitPercentiles { p50: 0, p99: 98_112, max: 4_204_880 },
         read_wait_quantiles_ns: vec![0; 101],
         request_sizes: vec![size(4, 3), size(248, 1322)],
+        device_use: DeviceUse::default(),
         cache_lock,
         windows: 0,
         failure: None,

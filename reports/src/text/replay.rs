@@ -90,7 +90,7 @@ fn grid(sections: &[Section], heads: &[Vec<String>]) -> Grid {
         grid.push(cells);
     }
     for section in sections {
-        grid.push_across(Cell::painted(section.title, BOLD));
+        grid.push_across(Cell::painted(&section.title, BOLD));
         for row in &section.rows {
             grid.push(cells(row, with_change));
         }
@@ -126,8 +126,11 @@ pub(super) fn verify_lines(verify: &CaptureVerify, style: Style) -> String {
         Outcome::Differs => BAD,
     };
     let mut out = style.paint(&words::verify(verify), ansi) + "\n";
-    let details =
-        [verify.first_difference.as_ref().map(words::difference), words::unrecorded_reads(verify)];
+    let details = [
+        verify.first_difference.as_ref().map(words::difference),
+        words::unrecorded_reads(verify),
+        words::time_errors(verify),
+    ];
     for detail in details.into_iter().flatten() {
         let options = textwrap::Options::new(style.width.max(40))
             .initial_indent("  ")

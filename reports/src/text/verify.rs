@@ -14,6 +14,7 @@ pub fn verify(captures: &[CaptureVerify], style: &Style) -> String {
     let table = if wide.width() <= style.width { wide } else { compact_table(captures) };
     let mut out = table.render(style.colour);
     out.push('\n');
+    out += &times(captures, style);
     out += &differences(captures, style);
     out += &summary(captures, style);
     out
@@ -84,6 +85,39 @@ fn compact_table(captures: &[CaptureVerify]) -> Grid {
         grid.push(cells);
     }
     grid
+}
+
+/// Recorded against predicted time, or only the errors where the table would be too wide.
+fn times(captures: &[CaptureVerify], style: Style) -> String {
+    let timed = || captures.iter().filter(|verify| verify.timing.elapsed.is_known());
+    if timed().next().is_none() {
+        return String::new();
+    }
+    let grid = |shown: &dyn Fn(usize) -> bool| {
+        let heads = words::TIME_HEADS.iter().enumerate().filter(|(at, _)| shown(*at));
+        let heads: Vec<Cell> = heads.map(|(_, head)| bold(head)).collect();
+        let mut grid = Grid::new(&format!("l{}", "r".repeat(heads.len() - 1)));
+        grid.push(heads);
+        for verify in timed() {
+            let name = words::file_name(&verify.source).to_owned();
+            let cells = std::iter::once(name).chain(words::time_cells(&verify.timing));
+            let cells = cells.enumerate().filter(|(at, _)| shown(*at));
+            grid.push(cells.map(|(_, cell)| cell.into()).collect());
+        }
+        grid
+    };
+    let wide = grid(&|_| true);
+    // Without the predicted times, which follow from the others.
+    let narrow = || grid(&|at| at == 0 || (at - 1) % 3 != 1);
+    let table = if wide.width() <= style.width { wide } else { narrow() };
+    let mut out = table.render(style.colour);
+    for verify in timed().filter(|verify| verify.timing.extrapolated > 0) {
+        let reads = counted(verify.timing.extrapolated, "device read", "device reads");
+        let name = words::file_name(&verify.source);
+        out += &format!("{name}: {reads} beyond what the model was fitted to\n");
+    }
+    out.push('\n');
+    out
 }
 
 fn differences(captures: &[CaptureVerify], style: Style) -> String {
