@@ -158,6 +158,9 @@ pub(crate) struct CompareArgs {
     /// Also write an HTML page with charts and the data behind them.
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// Write each chart as a PNG image too.
+    #[arg(long, requires = "directory")]
+    pub(crate) png: bool,
     #[command(flatten)]
     pub(crate) tree: TreeArgs,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use analysis::gate::{
     Budgets, GateReport, MeasureOptions, Side, judge, read_saved_side, recorded_side,
 };
+use analysis::replay::{illustrated_report, report};
 use anyhow::Context;
 
 use crate::cli::{CompareArgs, Format, UsageError};
@@ -29,10 +30,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 fn policies(args: &CompareArgs, source: &Path) -> anyhow::Result<u8> {
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
-    let report = replay::build(&args.source, source, &policies, &model)?;
+    let make: replay::Make = if args.directory.is_some() { illustrated_report } else { report };
+    let report = replay::build(&args.source, source, &policies, &model, make)?;
     output::print(&replay::show(&report, args.output.format))?;
     if let Some(directory) = &args.directory {
-        reports::write_dir(&report, directory)?;
+        reports::write_dir(&report, directory, args.png)?;
         if args.output.format == Format::Text {
             eprintln!("wrote {}", directory.join("index.html").display());
         }

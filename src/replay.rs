@@ -6,7 +6,10 @@ use std::sync::Arc;
 use analysis::replay::{Model, report};
 use analysis::result::ReplayReport;
 use analysis::timing::verify_timed;
+use analysis::verify::CaptureVerify;
 use replay::policy::Policy;
+use traces::access::Source;
+use traces::capture::Losses;
 
 use crate::cli::{Format, ReplayArgs, SourceArgs};
 use crate::{exit, output, sources};
@@ -15,11 +18,15 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
     for path in &args.sources {
-        let report = build(&args.source, path, &policies, &model)?;
+        let report = build(&args.source, path, &policies, &model, report)?;
         output::print(&show(&report, args.output.format))?;
     }
     Ok(exit::OK)
 }
+
+/// How a report is made: with pictures or without.
+pub(crate) type Make =
+    fn(&Source, &[Arc<dyn Policy>], &Model, Option<CaptureVerify>, Losses) -> ReplayReport;
 
 /// Replays one source under some policies, with the proof where the source is a capture.
 pub(crate) fn build(
@@ -27,6 +34,7 @@ pub(crate) fn build(
     path: &Path,
     policies: &[Arc<dyn Policy>],
     model: &Model,
+    make: Make,
 ) -> anyhow::Result<ReplayReport> {
     let ready = source.ready(path)?;
     let verified = match (&ready.loaded.source.recorded, &ready.own_policy) {
@@ -34,7 +42,7 @@ pub(crate) fn build(
         _ => None,
     };
     let losses = ready.loaded.capture.map(|capture| capture.losses).unwrap_or_default();
-    let report = report(&ready.loaded.source, policies, model, verified, losses);
+    let report = make(&ready.loaded.source, policies, model, verified, losses);
     sources::check_failures(&report)?;
     Ok(report)
 }

@@ -7,6 +7,7 @@ pub mod gate;
 pub mod history;
 pub mod inspect;
 pub mod load;
+pub mod picture;
 pub mod recover;
 pub mod replay;
 pub mod result;

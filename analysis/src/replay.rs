@@ -6,11 +6,12 @@ use rayon::prelude::*;
 use replay::device::{DeviceError, DeviceFile, presets};
 use replay::machine::Machine;
 use replay::policy::Policy;
-use replay::run::{self, CpuCosts, RunOptions, Timeline};
+use replay::run::{self, CpuCosts, History, RunOptions, Timeline};
 use traces::access::Source;
 use traces::capture::Losses;
 use traces::units::PAGE_SHIFT;
 
+use crate::picture::Pictures;
 use crate::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SizeCount,
     StreamCounts, WaitPercentiles, view_settings,
@@ -65,7 +66,13 @@ impl Model {
 
     /// How sources are run under this model.
     pub fn options(&self) -> RunOptions {
-        RunOptions { cpu: self.cpu, queue: self.device.queue, think: true, keep_reads: false }
+        RunOptions {
+            cpu: self.cpu,
+            queue: self.device.queue,
+            think: true,
+            keep_reads: false,
+            keep_history: false,
+        }
     }
 
     /// Runs a source under a policy.
@@ -154,6 +161,22 @@ fn summarize(
     }
 }
 
+/// Replays a source under each policy as [`replay_all`] does, and keeps what the pictures show.
+fn replay_in_pictures(
+    source: &Source,
+    policies: &[Arc<dyn Policy>],
+    model: &Model,
+) -> (Vec<PolicyResult>, Pictures) {
+    let options = RunOptions { keep_history: true, ..model.options() };
+    let replays = policies.par_iter().map(|policy| {
+        let (machine, mut timeline) = model.run(source, &**policy, &options);
+        let history = timeline.history.take().unwrap_or_default();
+        (summarize(source, policy.name(), &machine, &timeline), history)
+    });
+    let (results, histories): (Vec<_>, Vec<History>) = replays.unzip();
+    (results, Pictures::new(source, &histories))
+}
+
 /// The report on a source.
 pub fn report(
     source: &Source,
@@ -172,5 +195,19 @@ pub fn report(
         results: replay_all(source, policies, model),
         verify,
         losses,
+        pictures: None,
     }
+}
+
+/// The same with what detailed charts show.
+pub fn illustrated_report(
+    source: &Source,
+    policies: &[Arc<dyn Policy>],
+    model: &Model,
+    verify: Option<CaptureVerify>,
+    losses: Losses,
+) -> ReplayReport {
+    let (results, pictures) = replay_in_pictures(source, policies, model);
+    let report = report(source, &[], model, verify, losses);
+    ReplayReport { results, pictures: Some(pictures), ..report }
 }

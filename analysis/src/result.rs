@@ -7,6 +7,7 @@ use traces::capture::Losses;
 use traces::settings::{Origin, Settings};
 use traces::units::Order;
 
+use crate::picture::Pictures;
 use crate::timing::DeviceUse;
 
 /// Folios inserted into the page cache.
@@ -189,6 +190,9 @@ pub struct ReplayReport {
     pub verify: Option<crate::verify::CaptureVerify>,
     /// What the capture lost.
     pub losses: Losses,
+    /// What detailed charts show; only where they are drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pictures: Option<Pictures>,
 }
 
 /// Size of a source.

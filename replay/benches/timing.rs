@@ -44,6 +44,7 @@ fn untimed_and_timed(criterion: &mut Criterion) {
             queue: file.queue,
             think: false,
             keep_reads: false,
+            keep_history: false,
         };
         group.bench_function(device, |bencher| {
             bencher.iter(|| {

@@ -7,6 +7,7 @@
 //! thread has a CPU of its own.
 
 mod flights;
+mod history;
 mod think;
 mod timeline;
 
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use traces::access::{Access, AccessKind, Source};
 use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, Time};
 
+pub use history::{AccessTimes, ChosenWindow, History, Sent};
 pub use timeline::{ReadTimes, StreamWaits, Timeline, Waits};
 
 use crate::block::{BlockLayer, ExtentMap, QueueLimits, Request};
@@ -76,6 +78,8 @@ pub struct RunOptions {
     pub think: bool,
     /// Whether the times of every read are kept.
     pub keep_reads: bool,
+    /// Whether everything that charts over time show is kept.
+    pub keep_history: bool,
 }
 
 /// Replays `source` under `policy` on `device`. Returns the machine as it ends and the timeline.
@@ -85,7 +89,7 @@ pub fn run<'p>(
     device: &mut dyn Device,
     options: &RunOptions,
 ) -> (Machine<'p>, Timeline) {
-    let machine = Machine::new(policy, source, false, false);
+    let machine = Machine::new(policy, source, false, options.keep_history);
     let mut run = Run::new(source, machine, device, options);
     run.start();
     while let Some(Reverse(event)) = run.events.pop() {
@@ -188,6 +192,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let streams = vec![StreamWaits::default(); source.opens.len()];
         let limits = QueueLimits::new(&source.settings);
         let queue = DeviceQueue::new(device, options.queue.under(&source.settings), limits);
+        let history = options.keep_history.then(History::default);
         Self {
             source,
             machine,
@@ -203,7 +208,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             lists,
             think_ns,
             lru: source.settings.memory_pages.value.map(|pages| (pages, Lru::default())),
-            timeline: Timeline { streams, ..Timeline::default() },
+            timeline: Timeline { streams, history, ..Timeline::default() },
             requests: Vec::new(),
             ids: Vec::new(),
             begun: Vec::new(),
@@ -319,7 +324,13 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             time += self.call_ns(&access);
         }
         let step = self.execute(thread, &access);
-        let time = if self.machine.submitted.runs.is_empty() { time } else { self.send(time) };
+        if let Some(history) = &mut self.timeline.history
+            && let Some(decisions) = &mut self.machine.file_of(access.open as usize).log.decisions
+        {
+            history.take_windows(time, index, decisions);
+        }
+        let time =
+            if self.machine.submitted.runs.is_empty() { time } else { self.send(time, index) };
         self.limit_memory();
         if !matches!(step, Step::Wait(_)) {
             self.threads[thread as usize].ready = time;
@@ -398,6 +409,11 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             self.timeline.reads.push(ReadTimes { access: list[done.next], began, ready });
         }
         let ends = now + cpu_ns;
+        if let (Some(history), true) = (&mut self.timeline.history, counts) {
+            let began = done.began.unwrap_or(now);
+            let (access, waited_ns) = (list[done.next], done.waited_ns);
+            history.accesses.push(AccessTimes { access, began, ended: ends, waited_ns });
+        }
         // Reclaim may go on long after the last read.
         if !matches!(access.kind, AccessKind::Evict { .. }) {
             self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(ends.0);
@@ -469,12 +485,16 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         Step::Again { cpu_ns }
     }
 
-    /// Sends what was submitted from `now` on to the device; returns when that is done.
-    fn send(&mut self, now: Time) -> Time {
+    /// Sends what `access` submitted from `now` on to the device; returns when that is done.
+    fn send(&mut self, now: Time, access: u32) -> Time {
         let cpu = self.options.cpu;
         let mut time = now;
         let submitted = std::mem::take(&mut self.machine.submitted);
         for (run, folios) in submitted.iter() {
+            if let Some(history) = &mut self.timeline.history {
+                history.sent.push(Sent { time, access, run });
+                history.folios.extend_from_slice(folios);
+            }
             let pages = self.source.files[run.file as usize].size_bytes.div_ceil(PAGE_SIZE);
             let map = &self.maps[run.file as usize];
             // Free memory is taken to be scattered: no two folios share a segment.

@@ -201,6 +201,7 @@ proptest! {
                 },
                 think: false,
                 keep_reads: false,
+                keep_history: false,
             };
             let (timed, timeline) = run(&source, &*policy, &mut Fixed, &options);
             prop_assert_eq!(

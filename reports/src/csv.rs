@@ -4,7 +4,7 @@ use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
 use analysis::verify::CaptureVerify;
 
-use crate::figures::{pages_by_order, sections};
+use crate::figures::sections;
 use crate::words::Outcome;
 
 /// Lines of `source,policy,metric,unit,value`.
@@ -22,47 +22,6 @@ pub fn replay(report: &ReplayReport) -> String {
         for row in sections.iter().flat_map(|section| &section.rows) {
             let value = row.values[column].to_string();
             lines.push([&report.source, &result.policy, &row.key, row.unit.name(), &value]);
-        }
-    }
-    lines.finish()
-}
-
-/// Data of the order chart: `policy,order,folios,pages,share_of_pages`.
-pub fn orders(report: &ReplayReport) -> String {
-    let mut lines = Lines::new(["policy", "order", "folios", "pages", "share_of_pages"]);
-    for result in &report.results {
-        let all_pages = pages_by_order(&result.folios).iter().sum::<u64>().max(1);
-        for (order, pages) in pages_by_order(&result.folios).into_iter().enumerate() {
-            let share = pages as f64 / all_pages as f64;
-            lines.push([
-                &result.policy,
-                &order.to_string(),
-                &result.folios.of(order).to_string(),
-                &pages.to_string(),
-                &format!("{share:.6}"),
-            ]);
-        }
-    }
-    lines.finish()
-}
-
-/// Data of the wait chart: `policy,percent_of_reads,wait_ns`.
-pub fn waits(report: &ReplayReport) -> String {
-    let mut lines = Lines::new(["policy", "percent_of_reads", "wait_ns"]);
-    for result in &report.results {
-        for (percent, ns) in result.read_wait_quantiles_ns.iter().enumerate() {
-            lines.push([&result.policy, &percent.to_string(), &ns.to_string()]);
-        }
-    }
-    lines.finish()
-}
-
-/// Data of the size chart, not summed up: `policy,bytes,requests`.
-pub fn sizes(report: &ReplayReport) -> String {
-    let mut lines = Lines::new(["policy", "bytes", "requests"]);
-    for result in &report.results {
-        for size in &result.request_sizes {
-            lines.push([&result.policy, &size.bytes.to_string(), &size.count.to_string()]);
         }
     }
     lines.finish()

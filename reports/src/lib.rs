@@ -37,26 +37,27 @@ pub enum Error {
 }
 
 /// Writes a report as files into a folder, which is made if it is not there: `index.html`, which
-/// needs none of the others, each chart as SVG with its data as CSV, and `report.json`.
-pub fn write_dir(report: &ReplayReport, directory: &Path) -> Result<(), Error> {
+/// needs none of the others, each chart as SVG with its data as CSV (and as PNG if asked for), and
+/// `report.json`.
+pub fn write_dir(report: &ReplayReport, directory: &Path, png: bool) -> Result<(), Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Write { path, source }
     };
     std::fs::create_dir_all(directory).map_err(failed(directory))?;
-    let files = [
-        ("index.html", html::replay(report)),
-        ("orders.svg", chart::orders(report)),
-        ("orders.csv", csv::orders(report)),
-        ("sizes.svg", chart::sizes(report)),
-        ("sizes.csv", csv::sizes(report)),
-        ("waits.svg", chart::waits(report)),
-        ("waits.csv", csv::waits(report)),
-        ("report.json", json::replay(report)),
-    ];
-    for (name, text) in files {
+    let write = |name: String, bytes: &[u8]| {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(failed(&path))?;
+        std::fs::write(&path, bytes).map_err(failed(&path))
+    };
+    write("index.html".to_owned(), html::replay(report).as_bytes())?;
+    write("report.json".to_owned(), json::replay(report).as_bytes())?;
+    for figure in chart::of_report(report) {
+        let id = figure.id();
+        write(format!("{id}.svg"), figure.svg().as_bytes())?;
+        write(format!("{id}.csv"), figure.csv().as_bytes())?;
+        if png {
+            write(format!("{id}.png"), &figure.png())?;
+        }
     }
     Ok(())
 }

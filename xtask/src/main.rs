@@ -1,9 +1,11 @@
 //! Development tasks: `cargo xtask TASK`.
 
 mod bench;
+mod browser;
 mod captures;
 mod differential;
 mod fidelity;
+mod gallery;
 mod timing;
 
 use std::path::PathBuf;
@@ -51,6 +53,14 @@ enum Task {
         #[arg(long)]
         tree: Option<PathBuf>,
     },
+    /// Draw docs/gallery again.
+    Gallery,
+    /// Look at reports in headless Chromium, where there is one.
+    Browser {
+        /// Keep screenshots in this folder.
+        #[arg(long)]
+        screenshots: Option<PathBuf>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -61,5 +71,7 @@ fn main() -> anyhow::Result<()> {
             differential::run(&trees, accesses, policy.as_deref())
         }
         Task::Bench { tree } => bench::run(tree.as_deref()),
+        Task::Gallery => gallery::run(),
+        Task::Browser { screenshots } => browser::run(screenshots.as_deref()),
     }
 }

@@ -2,6 +2,7 @@
 
 use traces::units::Time;
 
+use super::history::History;
 use crate::device::queue::QueueUse;
 
 /// How a run went.
@@ -15,6 +16,8 @@ pub struct Timeline {
     pub streams: Vec<StreamWaits>,
     /// When each read began and had its data, if asked for.
     pub reads: Vec<ReadTimes>,
+    /// What happened when, if asked for.
+    pub history: Option<History>,
     /// Requests that completed, which is all of them.
     pub requests_completed: u64,
     /// The device's queue.

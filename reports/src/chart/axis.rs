@@ -8,6 +8,8 @@ pub(super) type Tick = (f64, String);
 pub(super) enum Scale {
     /// Shares from nothing to all.
     Share,
+    /// From `first` to `last`, marked at multiples of `step`.
+    Linear { first: f64, last: f64, step: f64 },
     /// Powers of ten, from `first` to `last`.
     Log { first: f64, last: f64 },
 }
@@ -24,10 +26,26 @@ impl Scale {
         Self::Log { first, last: power_above(largest).max(first * 10.0) }
     }
 
+    /// Values between these, marked at about `marks` round numbers.
+    pub(super) fn linear(first: f64, last: f64, marks: f64) -> Self {
+        let rough = ((last - first) / marks).max(f64::MIN_POSITIVE);
+        let power = 10_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
+        let step = step.into_iter().find(|step| *step >= rough * 0.999).unwrap_or(10.0 * power);
+        Self::Linear { first, last, step }
+    }
+
+    /// Values between these, marked at about `marks` multiples of a power of two.
+    pub(super) fn binary(first: u64, last: u64, marks: u64) -> Self {
+        let step = (last.saturating_sub(first) / marks).max(1).next_power_of_two();
+        Self::Linear { first: first as f64, last: last.max(first + 1) as f64, step: step as f64 }
+    }
+
     /// Where a value lies, 0 to 1; what is below a logarithmic axis lies at its beginning.
     pub(super) fn place(self, value: f64) -> f64 {
         match self {
             Self::Share => value,
+            Self::Linear { first, last, .. } => (value - first) / (last - first),
             Self::Log { first, .. } if value <= first => 0.0,
             Self::Log { first, last } => (value / first).log10() / (last / first).log10(),
         }
@@ -37,6 +55,11 @@ impl Scale {
     pub(super) fn ticks(self, label: impl Fn(f64) -> String) -> Vec<Tick> {
         match self {
             Self::Share => [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| (share, label(share))).into(),
+            Self::Linear { first, last, step } => {
+                let mark = |n: i32| (first / step).ceil() * step + f64::from(n) * step;
+                let marks = (0..100).map(mark).take_while(|value| *value <= last + step * 1e-6);
+                marks.map(|value| (self.place(value), label(value))).collect()
+            }
             Self::Log { first, last } => {
                 // Two decades or less need marks between the powers.
                 let within: &[f64] = if last / first > 100.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -57,25 +80,46 @@ fn power_above(value: u64) -> f64 {
 pub(super) fn short_count(value: f64) -> String {
     match value {
         _ if value < 1e3 => format!("{value:.0}"),
-        _ if value < 1e6 => format!("{:.0}k", value / 1e3),
-        _ if value < 1e9 => format!("{:.0}M", value / 1e6),
-        _ => format!("{:.0}G", value / 1e9),
+        _ if value < 1e6 => format!("{}k", brief(value / 1e3)),
+        _ if value < 1e9 => format!("{}M", brief(value / 1e6)),
+        _ => format!("{}G", brief(value / 1e9)),
     }
 }
 
-/// 1 ns, 10 us, 100 ms, ...
+/// 0, 1 ns, 10 us, 2.5 ms, ...
 pub(super) fn short_time(ns: f64) -> String {
-    match ns {
-        _ if ns < 1e3 => format!("{ns:.0} ns"),
-        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
-        _ if ns < 1e9 => format!("{:.0} ms", ns / 1e6),
-        _ => format!("{:.0} s", ns / 1e9),
+    let (size, sign) = (ns.abs(), if ns < 0.0 { "\u{2212}" } else { "" });
+    match size {
+        _ if size < 0.5 => "0".to_owned(),
+        _ if size < 1e3 => format!("{sign}{size:.0} ns"),
+        _ if size < 1e6 => format!("{sign}{} us", brief(size / 1e3)),
+        _ if size < 1e9 => format!("{sign}{} ms", brief(size / 1e6)),
+        _ => format!("{sign}{} s", brief(size / 1e9)),
     }
 }
 
-/// 25%.
-pub(super) fn whole_percent(share: f64) -> String {
-    format!("{:.0}%", share * 100.0)
+/// 0, 4 KiB, 1.5 MiB, ...
+pub(super) fn short_bytes(bytes: f64) -> String {
+    const UNITS: [(f64, &str); 5] = [
+        (1_099_511_627_776.0, "TiB"),
+        (1_073_741_824.0, "GiB"),
+        (1_048_576.0, "MiB"),
+        (1024.0, "KiB"),
+        (1.0, "B"),
+    ];
+    let unit = UNITS.into_iter().find(|(size, _)| bytes >= *size);
+    unit.map_or("0".to_owned(), |(size, name)| format!("{} {name}", brief(bytes / size)))
+}
+
+/// Up to three decimals, without zeros at the end.
+fn brief(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// 25%, 0.5%.
+pub(super) fn short_percent(share: f64) -> String {
+    format!("{}%", brief(share * 100.0))
 }
 
 /// A line of pixels that a scale is laid along.
@@ -91,6 +135,11 @@ impl Span {
         self.from + (f64::from(self.to - self.from) * share).round() as i32
     }
 
+    /// Where the `n`th of `of` equal parts begins.
+    pub(super) fn part(self, n: usize, of: usize) -> i32 {
+        self.at(n as f64 / of.max(1) as f64)
+    }
+
     pub(super) fn middle(self) -> i32 {
         i32::midpoint(self.from, self.to)
     }
@@ -100,11 +149,12 @@ impl Span {
 mod tests {
     use super::*;
 
+    fn labels(scale: Scale, label: fn(f64) -> String) -> Vec<String> {
+        scale.ticks(label).into_iter().map(|(_, label)| label).collect()
+    }
+
     #[test]
     fn a_logarithmic_axis_has_every_power_of_ten() {
-        let labels = |scale: Scale, label: fn(f64) -> String| {
-            scale.ticks(label).into_iter().map(|(_, label)| label).collect::<Vec<_>>()
-        };
         assert_eq!(labels(Scale::counts(3067), short_count), ["1", "10", "100", "1k", "10k"]);
         assert_eq!(labels(Scale::counts(0), short_count), ["1", "2", "5", "10"]);
         let times = Scale::between(4_000, 1_200_000);
@@ -112,6 +162,21 @@ mod tests {
         let one_decade = Scale::between(120_000, 480_000);
         assert_eq!(labels(one_decade, short_time), ["100 us", "200 us", "500 us", "1 ms"]);
         assert_eq!(labels(Scale::between(0, 0), short_time), ["1 ns", "2 ns", "5 ns", "10 ns"]);
+    }
+
+    #[test]
+    fn a_linear_axis_is_marked_at_round_numbers() {
+        let times = Scale::linear(0.0, 251_318_400.0, 5.0);
+        let marks = ["0", "100 ms", "200 ms"];
+        assert_eq!(labels(times, short_time), marks);
+        let around_nothing = Scale::linear(-1.2e6, 0.6e6, 4.0);
+        assert_eq!(
+            labels(around_nothing, short_time),
+            ["\u{2212}1 ms", "\u{2212}0.5 ms", "0", "0.5 ms"]
+                .map(|label| label.replace("0.5 ms", "500 us"))
+        );
+        let bytes = Scale::binary(0, 512 << 20, 4);
+        assert_eq!(labels(bytes, short_bytes), ["0", "128 MiB", "256 MiB", "384 MiB", "512 MiB"]);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use super::axis::{Scale, Span};
 use super::canvas::{Canvas, Font};
-use super::frame::{LINE_HEIGHT, MARGIN, Mark, PANEL_WIDTH, Panel};
+use super::figure::{LINE_HEIGHT, MARGIN, PANEL_WIDTH, Panel};
+use super::plot::labels_below;
 use super::style::{Ink, LABEL_PX, SMALL_PX, TITLE_PX, text_width};
 
-const BAR_HEIGHT: i32 = 14;
+const BAR_HEIGHT: i32 = 11;
 const BAR_GAP: i32 = 2;
-const ROW_GAP: i32 = 12;
-const AXIS_HEIGHT: i32 = 44;
+const ROW_GAP: i32 = 9;
+const TITLE_HEIGHT: i32 = LINE_HEIGHT + 8;
+const AXIS_HEIGHT: i32 = 48;
 
 /// A bar: its length in the unit of the axis, and the value as it stands beside it.
 #[derive(Clone, Debug)]
@@ -36,22 +38,18 @@ pub(super) struct Bars {
 }
 
 impl Panel for Bars {
-    fn title(&self) -> &'static str {
+    fn title(&self) -> &str {
         self.title
     }
 
-    fn mark(&self) -> Mark {
-        Mark::Bar
-    }
-
     fn height(&self) -> i32 {
-        LINE_HEIGHT * 2 + self.rows.len() as i32 * self.row_height() + AXIS_HEIGHT
+        TITLE_HEIGHT + self.rows.len() as i32 * self.row_height() + AXIS_HEIGHT
     }
 
     fn draw(&self, canvas: &Canvas<'_>, (left, top): (i32, i32)) {
         let title = Font::new(TITLE_PX, Ink::Text).bold();
-        canvas.text(self.title, (left + MARGIN, top + LINE_HEIGHT), title);
-        let rows_top = top + 2 * LINE_HEIGHT;
+        canvas.text(self.title, (left + MARGIN, top + LINE_HEIGHT / 2), title);
+        let rows_top = top + TITLE_HEIGHT;
         let rows_bottom = rows_top + self.rows.len() as i32 * self.row_height();
         let axis = Span {
             from: left + MARGIN + self.names_width(),
@@ -73,7 +71,7 @@ impl Bars {
     fn names_width(&self) -> i32 {
         let width =
             |row: &Row| text_width(&row.name, LABEL_PX).max(text_width(&row.detail, SMALL_PX));
-        self.rows.iter().map(width).max().unwrap_or(0) + 10
+        self.rows.iter().map(width).max().unwrap_or(0) + 8
     }
 
     /// Room for the label of a bar that ends at the right end of the axis.
@@ -83,12 +81,12 @@ impl Bars {
     }
 
     fn draw_axis(&self, canvas: &Canvas<'_>, axis: Span, top: i32, bottom: i32) {
-        let font = Font::new(SMALL_PX, Ink::Muted).centred();
-        for (place, label) in self.scale.ticks(self.tick) {
-            let x = axis.at(place);
-            canvas.line((x, top), (x, bottom), Ink::Grid);
-            canvas.text(&label, (x, bottom + 12), font);
+        let ticks = self.scale.ticks(self.tick);
+        for (place, _) in &ticks {
+            canvas.line((axis.at(*place), top), (axis.at(*place), bottom), Ink::Grid);
         }
+        labels_below(canvas, axis, bottom + 12, &ticks);
+        let font = Font::new(SMALL_PX, Ink::Muted).centred();
         canvas.text(self.axis_title, (axis.middle(), bottom + 12 + LINE_HEIGHT), font);
     }
 }

@@ -4,26 +4,30 @@ use std::collections::BTreeSet;
 
 use analysis::result::{PolicyResult, ReplayReport};
 
-use super::axis::{Scale, short_count, whole_percent};
+use super::axis::{Scale, short_count, short_percent};
 use super::bars::{Bar, Bars, Row};
-use super::frame::{figure, single};
-use crate::figures::{SizeBuckets, size_buckets};
+use super::figure::{Figure, caption, policies};
+use super::legend::{Legend, Mark};
+use super::table::{Table, TableRow};
+use crate::csv::Lines;
+use crate::figures::{SizeBucket, SizeBuckets, size_buckets};
 use crate::number::{count, percent, size_name};
 
-/// One document with both panels side by side, and a caption.
-pub fn sizes(report: &ReplayReport) -> String {
+/// The chart.
+pub(super) fn figure(report: &ReplayReport) -> Figure {
     let buckets = Buckets::new(report);
-    figure(report, "sizes", &buckets.description(), &[&buckets.counts(), &buckets.shares()])
-}
-
-/// The panels as documents of their own.
-pub(crate) fn panels(report: &ReplayReport) -> [String; 2] {
-    let buckets = Buckets::new(report);
-    let description = buckets.description();
-    [
-        single(report, "sizes-count", &description, &buckets.counts()),
-        single(report, "sizes-share", &description, &buckets.shares()),
-    ]
+    Figure {
+        id: "sizes",
+        title: "Device reads by size",
+        reading: "Requests as the device gets them, after splits and merges, summed up by powers \
+                  of two. Fewer and larger requests are cheaper.",
+        description: buckets.description(),
+        caption: caption(report),
+        legend: Legend::Series(Mark::Bar, policies(report)),
+        panels: vec![Box::new(buckets.counts()), Box::new(buckets.shares())],
+        table: buckets.table(policies(report)),
+        csv: csv(report),
+    }
 }
 
 /// Requests of every policy by size.
@@ -56,7 +60,7 @@ impl<'a> Buckets<'a> {
         let all = self.by_policy.iter().flat_map(|buckets| buckets.values());
         let largest = all.map(|bucket| bucket.requests).max().unwrap_or(0);
         Bars {
-            title: "Device reads by size",
+            title: "Number of requests",
             axis_title: "requests, logarithmic",
             scale: Scale::counts(largest),
             tick: short_count,
@@ -69,14 +73,12 @@ impl<'a> Buckets<'a> {
 
     fn shares(&self) -> Bars {
         Bars {
-            title: "Bytes by size of the read",
+            title: "Share of the bytes",
             axis_title: "share of the bytes read",
             scale: Scale::Share,
-            tick: whole_percent,
+            tick: short_percent,
             rows: self.rows(|buckets, size| {
-                let all = buckets.values().map(|bucket| bucket.bytes).sum::<u64>().max(1);
-                let bytes = buckets.get(&size).map_or(0, |bucket| bucket.bytes);
-                let value = bytes as f64 / all as f64;
+                let value = share_of_bytes(buckets, size);
                 Bar { value, label: percent(value) }
             }),
         }
@@ -96,4 +98,38 @@ impl<'a> Buckets<'a> {
         };
         self.results.iter().zip(&self.by_policy).map(describe).collect::<Vec<_>>().join(" ")
     }
+
+    fn table(&self, groups: Vec<String>) -> Table {
+        let cells = |buckets: &SizeBuckets, size: u64| {
+            let bucket = buckets.get(&size).copied().unwrap_or_default();
+            [count(bucket.requests), percent(share_of_bytes(buckets, size))]
+        };
+        let row = |size: u64| {
+            let cells = self.by_policy.iter().flat_map(|buckets| cells(buckets, size)).collect();
+            TableRow::new(format!("to {}", size_name(size)), cells)
+        };
+        Table {
+            caption: "Requests, and share of the bytes they read".to_owned(),
+            head: "Size",
+            groups,
+            columns: vec!["requests", "bytes"],
+            rows: self.sizes().into_iter().map(row).collect(),
+        }
+    }
+}
+
+fn share_of_bytes(buckets: &SizeBuckets, size: u64) -> f64 {
+    let all: u64 = buckets.values().map(|bucket: &SizeBucket| bucket.bytes).sum();
+    buckets.get(&size).map_or(0, |bucket| bucket.bytes) as f64 / all.max(1) as f64
+}
+
+/// Not summed up: `policy,bytes,requests`.
+fn csv(report: &ReplayReport) -> String {
+    let mut lines = Lines::new(["policy", "bytes", "requests"]);
+    for result in &report.results {
+        for size in &result.request_sizes {
+            lines.push([&result.policy, &size.bytes.to_string(), &size.count.to_string()]);
+        }
+    }
+    lines.finish()
 }

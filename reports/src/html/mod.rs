@@ -4,22 +4,22 @@ mod charts;
 
 use analysis::result::{ReplayReport, SettingView};
 use analysis::verify::CaptureVerify;
+use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use traces::capture::Severity;
 use traces::settings::Origin;
 
+use crate::chart::{self, Figure};
 use crate::figures::{Row, Section, Trend, sections};
 use crate::number::{count, signed_percent};
 use crate::words::{self, Outcome};
-
-/// What [`write_dir`](crate::write_dir) writes beside the page.
-const FILES_BESIDE: [&str; 7] =
-    ["orders.svg", "orders.csv", "waits.svg", "waits.csv", "sizes.svg", "sizes.csv", "report.json"];
 
 const STYLE: &str = include_str!("style.css");
 
 /// The page of a source under one or more policies.
 pub fn replay(report: &ReplayReport) -> String {
+    let figures_drawn = chart::of_report(report);
+    let (orders, others) = figures_drawn.split_first().expect("every report has its orders");
     let name = words::file_name(&report.source);
     let page = html! {
         (DOCTYPE)
@@ -29,7 +29,7 @@ pub fn replay(report: &ReplayReport) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (name) " \u{2013} rareplay" }
                 link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(fonts())) (PreEscaped(STYLE)) }
             }
             body {
                 header {
@@ -39,13 +39,12 @@ pub fn replay(report: &ReplayReport) -> String {
                     (losses(report))
                 }
                 main {
-                    (charts::orders(report))
+                    (charts::section(orders, ""))
                     (figures(report))
-                    (charts::waits(report))
-                    (charts::sizes(report))
+                    @for figure in others { (charts::section(figure, "")) }
                     (origin(report))
                 }
-                (footer())
+                (footer(&figures_drawn))
             }
         }
     };
@@ -192,13 +191,32 @@ fn setting_row(setting: &SettingView) -> Markup {
     }
 }
 
-fn footer() -> Markup {
+/// The fonts of the charts, so that their texts are as wide as they were measured.
+fn fonts() -> String {
+    let face = |weight: u32, font: &[u8]| {
+        let font = BASE64_STANDARD.encode(font);
+        format!(
+            "@font-face {{ font-family: Inter; font-weight: {weight}; \
+             src: url(data:font/ttf;base64,{font}); }}\n"
+        )
+    };
+    face(400, chart::REGULAR) + &face(600, chart::SEMI_BOLD)
+}
+
+/// Names what [`write_dir`](crate::write_dir) writes beside the page.
+fn footer(figures: &[Figure]) -> Markup {
     html! {
         footer {
             p { "rareplay " (env!("CARGO_PKG_VERSION")) }
             p.files {
                 "Beside this page:"
-                @for name in FILES_BESIDE { " " a href=(name) { (name) } }
+                @for figure in figures {
+                    @for kind in ["svg", "csv"] {
+                        @let name = format!("{}.{kind}", figure.id());
+                        " " a href=(name) { (name) }
+                    }
+                }
+                " " a href="report.json" { "report.json" }
             }
         }
     }

@@ -6,6 +6,7 @@ use analysis::inspect::{
     DeviceStats, EventCounts, FileStats, InspectReport, PatternCounts, Percentiles, StreamsView,
     Usage,
 };
+use analysis::replay::{Model, illustrated_report};
 use analysis::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SettingView,
     SizeCount, StreamCounts, WaitPercentiles,
@@ -13,9 +14,10 @@ use analysis::result::{
 use analysis::timing::{DeviceUse, StreamUse};
 use analysis::verify::{CaptureVerify, Difference, Matched, Pair, Timing};
 use replay::log::CacheLock;
+use replay::policy;
 use traces::access::Fidelity;
 use traces::capture::{Header, LossKind, Losses};
-use traces::settings::Origin;
+use traces::settings::{Origin, Settings};
 
 /// 512 MiB file, `ra_pages` 32, `max_sectors_kb` 512: one 4 KiB read, then 1 MiB reads.
 pub(crate) const CAPTURE: &str = "traces/corpus/seq1m_after4k_ms512.ftrace.txt.zst";
@@ -213,7 +215,26 @@ pub(crate) fn pair() -> ReplayReport {
         results: vec![mainline(), align()],
         verify: Some(exact()),
         losses: Losses::default(),
+        pictures: None,
     }
+}
+
+/// Two streams with a random one between them under some policies, with pictures.
+pub(crate) fn illustrated(policies: &[&str]) -> ReplayReport {
+    let text = r#"
+what = "a file read twice over, and here and there"
+[file]
+size = "8M"
+[[stream]]
+steps = [{ read = "sequential", size = "4K", count = 1 }, { read = "sequential", size = "1M" }]
+[[stream]]
+steps = [{ read = "random", size = "16K", count = 200, seed = 7 }]
+"#;
+    let source = traces::workload::parse(text, "a.workload.toml", &Settings::default());
+    let source = source.expect("a workload");
+    let policies: Vec<_> =
+        policies.iter().map(|name| policy::parse(name).expect("a policy")).collect();
+    illustrated_report(&source, &policies, &Model::default(), None, Losses::default())
 }
 
 /// Several policies with long names and forced readahead, from a capture with losses.

@@ -18,7 +18,8 @@ const INSPECT: &str = include_str!("../../schema/rareplay.inspect-1.schema.json"
 
 #[test]
 fn documents_follow_their_schemas() {
-    for report in [sample::pair(), sample::several(), sample::workload()] {
+    let illustrated = sample::illustrated(&["linux-6.18", "linux-6.1"]);
+    for report in [sample::pair(), sample::several(), sample::workload(), illustrated] {
         assert_eq!(check(REPLAY, &json::replay(&report)), [""; 0]);
     }
     assert_eq!(check(VERIFY, &json::verify(&sample::verified())), [""; 0]);
