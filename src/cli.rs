@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use analysis::tree::{self, TreeOptions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Replays Linux readahead: what another readahead would do to a recorded workload.
@@ -81,6 +82,28 @@ pub(crate) struct TreeArgs {
     /// Run a kernel tree's code in this process, without the worker that guards against it.
     #[arg(long)]
     pub(crate) in_process: bool,
+    /// Whose read path goes around a kernel tree's readahead.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) read_path: ReadPath,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReadPath {
+    /// The tree's own.
+    #[default]
+    Tree,
+    /// The built-in one of the tree's kernel line.
+    Native,
+}
+
+impl TreeArgs {
+    pub(crate) fn options(&self) -> TreeOptions {
+        let read_path = match self.read_path {
+            ReadPath::Tree => tree::ReadPath::Tree,
+            ReadPath::Native => tree::ReadPath::Native,
+        };
+        TreeOptions { in_process: self.in_process, keep: false, read_path }
+    }
 }
 
 /// What time is modelled with.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::tree::{PREFIX, TreeOptions, build, read_path_of};
+use analysis::tree::{PREFIX, TreeOptions, build, generation_of};
 use kernel::Built;
 use replay::policy::{self, ENTRIES};
 
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<u8> {
         PolicyCommand::Build { tree, patch, keep, run } => {
             let patch = patch.as_ref().map(|patch| format!(",patch={}", patch.display()));
             let spec = format!("{PREFIX}{tree}{}", patch.unwrap_or_default());
-            let options = TreeOptions { in_process: run.in_process, keep: *keep };
+            let options = TreeOptions { keep: *keep, ..run.options() };
             output::print(&describe_build(&spec, &build(&spec, &options)?))?;
         }
     }
@@ -30,7 +30,7 @@ fn describe_build(spec: &str, built: &Built) -> String {
     };
     line("tree", built.describe());
     line("version", built.version_guess().unwrap_or("unknown"));
-    line("read path", read_path_of(built));
+    line("kernel line", generation_of(built));
     line("compiler", built.compiler());
     line("object", if built.is_from_cache() { "found built" } else { "built" });
     if let Some(folder) = built.folder() {

@@ -7,7 +7,7 @@ use analysis::load::{LoadOptions, Loaded, load};
 use analysis::recover::recover;
 use analysis::replay::Model;
 use analysis::result::{ReplayReport, view_settings};
-use analysis::tree::{TreeOptions, parse_policy};
+use analysis::tree::parse_policy;
 use replay::policy::Policy;
 use traces::capture::Severity;
 use traces::settings::{Origin, Settings};
@@ -85,7 +85,7 @@ pub(crate) fn warn_of_assumptions(path: &Path, settings: &Settings) {
 
 /// The policies that names on the command line stand for.
 pub(crate) fn policies(names: &[String], args: &TreeArgs) -> anyhow::Result<Vec<Arc<dyn Policy>>> {
-    let options = TreeOptions { in_process: args.in_process, ..TreeOptions::default() };
+    let options = args.options();
     names.iter().map(|name| Ok(parse_policy(name, &options)?)).collect()
 }
 

@@ -115,7 +115,11 @@ pub fn replay_all(
 /// Replays a source under one policy on virtual time.
 pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> PolicyResult {
     let (machine, timeline) = model.run(source, policy, &model.options());
-    summarize(source, policy.name(), &machine, &timeline)
+    PolicyResult {
+        notes: policy.notes(),
+        not_modelled: policy.not_modelled(),
+        ..summarize(source, policy.name(), &machine, &timeline)
+    }
 }
 
 fn summarize(
@@ -157,6 +161,8 @@ fn summarize(
         device_use: DeviceUse::new(source, timeline),
         cache_lock: lock,
         windows,
+        notes: Vec::new(),
+        not_modelled: &[],
         failure: machine.failure.clone(),
     }
 }

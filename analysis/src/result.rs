@@ -104,6 +104,12 @@ pub struct PolicyResult {
     pub cache_lock: replay::log::CacheLock,
     /// Windows the large-folio path was asked to fill.
     pub windows: u64,
+    /// What to know of the policy: how a patch was bent to apply, what guards its code and what not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What a kernel would do and the replay of its code does not.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub not_modelled: &'static [&'static str],
     /// Why none of this can be used: the policy's own code failed.
     #[serde(skip)]
     pub failure: Option<String>,

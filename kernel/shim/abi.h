@@ -6,15 +6,21 @@
 #include <stdint.h>
 #include <stddef.h>
 
-#define KSHIM_ABI 1u
+#define KSHIM_ABI 2u
 
 struct kshim_settings {
 	uint64_t i_size;		/* bytes */
 	uint32_t ra_pages, io_pages;
 	uint8_t min_order, max_order;
-	uint8_t complete_when_waited;	/* else reads complete at once */
+	uint8_t completion;		/* enum kshim_completion */
 	uint8_t fault_around_order;
 	uint32_t reserved;
+};
+
+enum kshim_completion {
+	KSHIM_AT_ONCE = 0,
+	KSHIM_WHEN_WAITED = 1,
+	KSHIM_WHEN_TOLD = 2,		/* by KSHIM_COMPLETE; only tasks can wait */
 };
 
 enum kshim_access_kind {
@@ -34,15 +40,29 @@ enum kshim_access_kind {
 	KSHIM_SYNC_RA = 12,
 	KSHIM_ASYNC_RA = 13,
 	KSHIM_PREV_POS = 14,
+	KSHIM_GO_ON = 15,		/* with a task that stopped */
 };
 
 /* flags of KSHIM_TOUCH */
 enum { KSHIM_VM_RAND_READ = 1, KSHIM_VM_SEQ_READ = 2, KSHIM_VM_EXEC = 4, KSHIM_VM_HUGEPAGE = 8 };
 
+/* Where a task stops besides where it has to wait; it goes on with KSHIM_GO_ON. */
+enum {
+	KSHIM_STOP_AT_TRIGGER = 1,	/* after one */
+	KSHIM_STOP_AT_BATCH = 2,	/* when a batch of folios is ready to be copied */
+	KSHIM_STOP_AFTER_COPY = 4,	/* of a batch that is not the read's last */
+	KSHIM_STOP_BEFORE_INSERT = 8,	/* of a folio at until or later */
+};
+
+#define KSHIM_NO_TASK 0xffffffffu
+
 struct kshim_access {
-	uint8_t kind, flags, order, reserved;
+	uint8_t kind, flags, order, stops;
 	uint32_t open;
 	uint64_t pos, len;		/* bytes */
+	uint64_t until;			/* page at which batches and, if asked for, insertions end */
+	uint32_t task;			/* a thread of its own that may wait, or KSHIM_NO_TASK */
+	uint32_t reserved;
 };
 
 enum kshim_decision_kind {
@@ -53,6 +73,13 @@ enum kshim_decision_kind {
 	KSHIM_FAULT = 4,		/* index; flags: 1 major */
 	KSHIM_MAPPED = 5,		/* index; n: pages */
 	KSHIM_DROPPED = 6,		/* index; order: folio taken out by FADV_DONTNEED */
+	/* of tasks */
+	KSHIM_COPIED = 7,		/* index: byte after the last one; n: folios */
+	KSHIM_BATCH = 8,		/* index: first page; n: pages: ready to be copied */
+	KSHIM_WAITS = 9,		/* index; order: for this folio */
+	KSHIM_HELD = 10,		/* index: page about to be inserted */
+	KSHIM_RETURNED = 11,		/* index: byte after the last one read */
+	KSHIM_PREV_POS_IS = 12,		/* index: of the open file at the trigger that follows */
 };
 
 enum kshim_trigger { KSHIM_SYNC = 0, KSHIM_ASYNC = 1, KSHIM_FORCED = 2 };

@@ -34,6 +34,7 @@ struct folio *kshim_folio_alloc(unsigned int order);
 void kshim_folio_free(struct folio *folio);
 void kshim_folio_marked(struct folio *folio);
 void kshim_folio_wait(struct folio *folio);
+void kshim_folio_put_wait(struct folio *folio);
 #define filemap_alloc_folio(gfp, order, ...) ((void)(gfp), kshim_folio_alloc(order))
 #define filemap_alloc_folio_noprof filemap_alloc_folio
 
@@ -72,8 +73,7 @@ static inline int folio_wait_locked_killable(struct folio *folio) { kshim_folio_
 static inline int folio_put_wait_locked(struct folio *folio, int state)
 {
 	(void)state;
-	kshim_folio_wait(folio);
-	folio_put(folio);
+	kshim_folio_put_wait(folio);
 	return 0;
 }
 struct wait_page_queue;
@@ -173,6 +173,8 @@ struct file {
 	const struct file_operations *f_op;
 	struct file_ra_state f_ra;
 	struct mm_struct *mm;
+	/* prev_pos as it was last written down */
+	loff_t prev_pos_told;
 };
 int filemap_add_folio(struct address_space *mapping, struct folio *folio, pgoff_t index, gfp_t gfp);
 void filemap_remove_folio(struct folio *folio);
@@ -218,18 +220,11 @@ unsigned long kshim_invalidate(struct address_space *mapping, pgoff_t start, pgo
 #define IOCB_DONTCACHE (1 << 25)
 #define AOP_TRUNCATED_PAGE 0x80001
 struct kiocb { struct file *ki_filp; loff_t ki_pos; int ki_flags; struct wait_page_queue *ki_waitq; };
-struct iov_iter { size_t count; };
+struct iov_iter { size_t count; loff_t pos; };
 #define iov_iter_count(iter) ((iter)->count)
 #define iov_iter_is_pipe(iter) ((void)(iter), false)
 static inline void iov_iter_truncate(struct iov_iter *iter, u64 count) { if (iter->count > count) iter->count = count; }
-static inline size_t copy_folio_to_iter(struct folio *folio, size_t offset, size_t bytes, struct iov_iter *iter)
-{
-	size_t n = bytes < iter->count ? bytes : iter->count;
-
-	(void)folio, (void)offset;
-	iter->count -= n;
-	return n;
-}
+size_t copy_folio_to_iter(struct folio *folio, size_t offset, size_t bytes, struct iov_iter *iter);
 typedef int filler_t(struct file *, struct folio *);
 #ifdef KSHIM_FOLIO_BATCH_15
 #define PAGEVEC_SIZE 15
@@ -242,10 +237,11 @@ static inline void folio_batch_init(struct folio_batch *batch) { batch->nr = bat
 static inline void folio_batch_reinit(struct folio_batch *batch) { batch->nr = batch->i = 0; }
 static inline unsigned int folio_batch_count(const struct folio_batch *batch) { return batch->nr; }
 static inline unsigned int folio_batch_space(const struct folio_batch *batch) { return FOLIO_BATCH_SIZE - batch->nr; }
+unsigned int kshim_batch_room(struct folio_batch *batch, const struct folio *last);
 static inline unsigned int folio_batch_add(struct folio_batch *batch, struct folio *folio)
 {
 	batch->folios[batch->nr++] = folio;
-	return folio_batch_space(batch);
+	return kshim_batch_room(batch, folio);
 }
 
 /* --- faults --------------------------------------------------------------- */

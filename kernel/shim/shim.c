@@ -1,7 +1,6 @@
 /* The page cache, the device and the processes around the tree's readahead code, and the C ABI. */
 #include "kshim.h"
-#include <setjmp.h>
-#include "abi.h"
+#include "instance.h"
 
 /* Declared in headers that are not read. */
 vm_fault_t filemap_fault(struct vm_fault *vmf);
@@ -16,35 +15,9 @@ ssize_t ksys_readahead(int fd, loff_t offset, size_t count);
 /* Below what the C library would give its own mapping, and take back, each time. */
 #define MOST_BLOCK_BYTES (64 << 10)
 
-struct pool { void *free, *blocks; unsigned int last_count; };
 struct slot { struct slot *next; };
 
-struct kshim {
-	struct backing_dev_info bdi;
-	struct super_block sb;
-	struct inode inode;
-	struct address_space mapping;
-	bool complete_when_waited;
-	unsigned int fault_around_pages;
-
-	struct file **files;
-	u32 nr_files, max_files;
-	struct file *current_file;
-
-	struct kshim_decision *log;
-	size_t nr_log, max_log;
-	u64 logged_before;	/* decisions of earlier calls */
-	u32 access;		/* being replayed */
-	bool quiet;		/* setting the scene, log nothing */
-	bool window_logged;	/* since the current fault began */
-
-	struct pool folios, nodes;
-	struct kshim_stop stop, first_warning;
-	u64 warnings;
-	jmp_buf out;
-};
-
-static __thread struct kshim *kshim_running;
+__thread struct kshim *kshim_running;
 
 /* --- ending a replay early ------------------------------------------------ */
 static void copy_text(char *to, size_t size, const char *from)
@@ -64,6 +37,13 @@ static void note(struct kshim_stop *stop, u32 kind, const char *what, const char
 	copy_text(stop->file, sizeof(stop->file), file);
 }
 
+static void __attribute__((noreturn)) end_replay(struct kshim *k)
+{
+	if (k->task)
+		kshim_task_dies(k);
+	longjmp(k->out, 1);
+}
+
 void kshim_bug(const char *what, const char *file, unsigned int line)
 {
 	struct kshim *k = kshim_running;
@@ -71,7 +51,7 @@ void kshim_bug(const char *what, const char *file, unsigned int line)
 	if (!k)
 		__builtin_trap();
 	note(&k->stop, KSHIM_BUG, what, file, line);
-	longjmp(k->out, 1);
+	end_replay(k);
 }
 
 void kshim_warn(const char *what, const char *file, unsigned int line)
@@ -82,7 +62,7 @@ void kshim_warn(const char *what, const char *file, unsigned int line)
 		note(&k->first_warning, KSHIM_BUG, what, file, line);
 }
 
-static void *must(void *memory)
+void *kshim_must(void *memory)
 {
 	struct kshim *k = kshim_running;
 
@@ -91,7 +71,7 @@ static void *must(void *memory)
 	if (!k)
 		__builtin_trap();
 	note(&k->stop, KSHIM_NO_MEMORY, "memory", "", 0);
-	longjmp(k->out, 1);
+	end_replay(k);
 }
 
 /* --- memory: kept per replay, given back all at once ----------------------- */
@@ -102,7 +82,7 @@ static void *pool_take(struct pool *pool, size_t size, unsigned int first_count)
 	if (unlikely(!slot)) {
 		unsigned int most = MOST_BLOCK_BYTES / size;
 		unsigned int count = pool->last_count ? min(2 * pool->last_count, most) : first_count;
-		char *block = must(__builtin_malloc(size * count + sizeof(struct slot)));
+		char *block = kshim_must(__builtin_malloc(size * count + sizeof(struct slot)));
 
 		pool->last_count = count;
 		((struct slot *)block)->next = pool->blocks;
@@ -164,14 +144,14 @@ void kshim_folio_free(struct folio *folio)
 }
 
 /* --- decisions -------------------------------------------------------------- */
-static struct kshim_decision *decide(struct kshim *k, enum kshim_decision_kind kind)
+struct kshim_decision *kshim_decide(struct kshim *k, enum kshim_decision_kind kind)
 {
 	struct kshim_decision *d;
 
 	if (unlikely(k->nr_log == k->max_log)) {
 		size_t max = k->max_log ? 2 * k->max_log : FIRST_DECISIONS;
 
-		k->log = must(__builtin_realloc(k->log, max * sizeof(*k->log)));
+		k->log = kshim_must(__builtin_realloc(k->log, max * sizeof(*k->log)));
 		k->max_log = max;
 	}
 	d = &k->log[k->nr_log++];
@@ -184,9 +164,9 @@ static u32 narrow(unsigned long n)
 	return n > U32_MAX ? U32_MAX : n;
 }
 
-static void decide_range(struct kshim *k, enum kshim_decision_kind kind, pgoff_t index, unsigned long n)
+void kshim_decide_range(struct kshim *k, enum kshim_decision_kind kind, pgoff_t index, unsigned long n)
 {
-	struct kshim_decision *d = decide(k, kind);
+	struct kshim_decision *d = kshim_decide(k, kind);
 
 	d->index = index;
 	d->n = narrow(n);
@@ -210,6 +190,7 @@ int filemap_add_folio(struct address_space *mapping, struct folio *folio, pgoff_
 	struct kshim_decision *d;
 
 	BUG_ON(index & (n - 1));
+	kshim_task_inserts(k, index);
 	xas_set_order(&xas, index, folio_order(folio));
 	/* Evicted folios leave no shadow entries, so whatever is there is a folio. */
 	if (xas_find_conflict(&xas))
@@ -227,11 +208,21 @@ int filemap_add_folio(struct address_space *mapping, struct folio *folio, pgoff_
 	if (k->quiet)
 		return 0;
 	folio->record = k->logged_before + k->nr_log;
-	d = decide(k, KSHIM_FOLIO);
+	d = kshim_decide(k, KSHIM_FOLIO);
 	d->index = index;
 	d->order = folio_order(folio);
 	d->flags = folio_test_readahead(folio);
 	return 0;
+}
+
+/* What was read into it is there; a folio that leaves the cache is not waited for any more. */
+static void arrive(struct folio *folio)
+{
+	if (!folio->read_pages)
+		return;
+	folio->read_pages = 0;
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
 }
 
 void filemap_remove_folio(struct folio *folio)
@@ -242,6 +233,7 @@ void filemap_remove_folio(struct folio *folio)
 	xas_set_order(&xas, folio->index, folio_order(folio));
 	xas_store(&xas, NULL);
 	BUG_ON(xas_error(&xas));
+	arrive(folio);
 	mapping->nrpages -= folio_nr_pages(folio);
 	folio->mapping = NULL;
 	folio_put_refs(folio, folio_nr_pages(folio));
@@ -258,20 +250,36 @@ static void complete(struct address_space *mapping, pgoff_t start, unsigned long
 		if (!folio)
 			continue;
 		start = folio->index + folio_nr_pages(folio);
-		if (folio->read_pages) {
-			folio->read_pages = 0;
-			folio_mark_uptodate(folio);
-			folio_unlock(folio);
-		}
+		arrive(folio);
 	}
 }
 
 void kshim_folio_wait(struct folio *folio)
 {
-	if (folio->read_pages)
-		complete(folio->mapping, folio->read_start, folio->read_pages);
-	else
+	struct kshim *k = kshim_running;
+
+	if (!folio->read_pages)
 		folio_unlock(folio);
+	else if (kshim_task_can_wait(k))
+		kshim_task_waits(k, folio->index, folio->order);
+	else
+		complete(folio->mapping, folio->read_start, folio->read_pages);
+}
+
+void kshim_folio_put_wait(struct folio *folio)
+{
+	struct kshim *k = kshim_running;
+	pgoff_t index = folio->index;
+	unsigned int order = folio->order;
+
+	if (folio->read_pages && kshim_task_can_wait(k)) {
+		/* It may be gone when the wait is over. */
+		folio_put(folio);
+		kshim_task_waits(k, index, order);
+	} else {
+		kshim_folio_wait(folio);
+		folio_put(folio);
+	}
 }
 
 /* --- the file system: maps every page, reads what it is asked for ------------------ */
@@ -279,11 +287,8 @@ static void submit(struct folio *folio, pgoff_t start, unsigned long n)
 {
 	folio->read_start = start;
 	folio->read_pages = n;
-	if (!folio->mapping->shim->complete_when_waited) {
-		folio->read_pages = 0;
-		folio_mark_uptodate(folio);
-		folio_unlock(folio);
-	}
+	if (folio->mapping->shim->completion == KSHIM_AT_ONCE)
+		arrive(folio);
 }
 
 static void shim_readahead(struct readahead_control *ractl)
@@ -292,7 +297,7 @@ static void shim_readahead(struct readahead_control *ractl)
 	unsigned long n = readahead_count(ractl);
 	struct folio *folio;
 
-	decide_range(ractl->mapping->shim, KSHIM_DEVICE_READ, start, n);
+	kshim_decide_range(ractl->mapping->shim, KSHIM_DEVICE_READ, start, n);
 	while ((folio = readahead_folio(ractl)))
 		submit(folio, start, n);
 }
@@ -300,7 +305,7 @@ static void shim_readahead(struct readahead_control *ractl)
 static int shim_read_folio(struct file *file, struct folio *folio)
 {
 	(void)file;
-	decide_range(folio->mapping->shim, KSHIM_DEVICE_READ, folio->index, folio_nr_pages(folio));
+	kshim_decide_range(folio->mapping->shim, KSHIM_DEVICE_READ, folio->index, folio_nr_pages(folio));
 	submit(folio, folio->index, folio_nr_pages(folio));
 	return 0;
 }
@@ -322,7 +327,7 @@ unsigned long kshim_invalidate(struct address_space *mapping, pgoff_t start, pgo
 
 		if (folio->index < start || last > end || folio_test_locked(folio) || folio_mapped(folio))
 			continue;
-		d = decide(mapping->shim, KSHIM_DROPPED);
+		d = kshim_decide(mapping->shim, KSHIM_DROPPED);
 		d->index = folio->index;
 		d->order = folio_order(folio);
 		count += folio_nr_pages(folio);
@@ -348,12 +353,18 @@ static struct window window_of(const struct file_ra_state *ra)
 	};
 }
 
-static void trigger(struct kshim *k, enum kshim_trigger how, pgoff_t index, unsigned long req_count)
+static void trigger(struct kshim *k, enum kshim_trigger how, const struct readahead_control *ractl, unsigned long req_count)
 {
-	struct kshim_decision *d = decide(k, KSHIM_TRIGGER);
+	struct file *file = container_of(ractl->ra, struct file, f_ra);
+	struct kshim_decision *d;
 
+	if (k->task && file->prev_pos_told != file->f_ra.prev_pos) {
+		file->prev_pos_told = file->f_ra.prev_pos;
+		kshim_decide(k, KSHIM_PREV_POS_IS)->index = file->f_ra.prev_pos;
+	}
+	d = kshim_decide(k, KSHIM_TRIGGER);
 	d->flags = how;
-	d->index = index;
+	d->index = readahead_index(ractl);
 	d->n = narrow(req_count);
 }
 
@@ -365,7 +376,7 @@ static void triggered(struct kshim *k, const struct file_ra_state *ra, struct wi
 	if (!memcmp(&before, &after, sizeof(after)))
 		return;
 	k->window_logged = true;
-	d = decide(k, KSHIM_WINDOW);
+	d = kshim_decide(k, KSHIM_WINDOW);
 	d->index = after.start;
 	d->n = after.size;
 	d->extra = after.async_size;
@@ -385,9 +396,10 @@ void __wrap_page_cache_sync_ra(struct readahead_control *ractl, unsigned long re
 	struct file_ra_state *ra = ractl->ra;
 	struct kshim *k = ractl->mapping->shim;
 
-	trigger(k, is_forced(ractl) ? KSHIM_FORCED : KSHIM_SYNC, readahead_index(ractl), req_count);
+	trigger(k, is_forced(ractl) ? KSHIM_FORCED : KSHIM_SYNC, ractl, req_count);
 	__real_page_cache_sync_ra(ractl, req_count);
 	triggered(k, ra, before);
+	kshim_task_triggered(k);
 }
 
 void __real_page_cache_async_ra(struct readahead_control *ractl, struct folio *folio, unsigned long req_count);
@@ -398,16 +410,17 @@ void __wrap_page_cache_async_ra(struct readahead_control *ractl, struct folio *f
 	struct file_ra_state *ra = ractl->ra;
 	struct kshim *k = ractl->mapping->shim;
 
-	trigger(k, KSHIM_ASYNC, readahead_index(ractl), req_count);
+	trigger(k, KSHIM_ASYNC, ractl, req_count);
 	__real_page_cache_async_ra(ractl, folio, req_count);
 	triggered(k, ra, before);
+	kshim_task_triggered(k);
 }
 
 void __real_force_page_cache_ra(struct readahead_control *ractl, unsigned long nr_to_read);
 void __wrap_force_page_cache_ra(struct readahead_control *ractl, unsigned long nr_to_read);
 void __wrap_force_page_cache_ra(struct readahead_control *ractl, unsigned long nr_to_read)
 {
-	trigger(ractl->mapping->shim, KSHIM_FORCED, readahead_index(ractl), nr_to_read);
+	trigger(ractl->mapping->shim, KSHIM_FORCED, ractl, nr_to_read);
 	__real_force_page_cache_ra(ractl, nr_to_read);
 }
 
@@ -417,12 +430,14 @@ struct fd kshim_fd(void)
 	return (struct fd){ kshim_running->current_file };
 }
 
-static void read_file(struct file *file, loff_t pos, size_t count)
+/* The byte after the last one read. */
+static loff_t read_file(struct file *file, loff_t pos, size_t count)
 {
 	struct kiocb iocb = { .ki_filp = file, .ki_pos = pos };
-	struct iov_iter iter = { .count = count };
+	struct iov_iter iter = { .count = count, .pos = pos };
 
 	filemap_read(&iocb, &iter, 0);
+	return iocb.ki_pos;
 }
 
 static void sync_ra(struct file *file, pgoff_t index, unsigned long req_count)
@@ -456,7 +471,7 @@ static void map_pages(struct mm_struct *mm, struct folio *folio, pgoff_t index, 
 	if (last && last->kind == KSHIM_MAPPED && last->access == k->access && last->index + last->n == index)
 		last->n += n;
 	else
-		decide_range(k, KSHIM_MAPPED, index, n);
+		kshim_decide_range(k, KSHIM_MAPPED, index, n);
 	folio->mapcount += n;
 	memset(&mm->ptes[index], 1, n);
 }
@@ -527,10 +542,10 @@ static struct mm_struct *mm_of(struct file *file)
 
 	if (mm)
 		return mm;
-	mm = file->mm = must(__builtin_calloc(1, sizeof(*mm)));
+	mm = file->mm = kshim_must(__builtin_calloc(1, sizeof(*mm)));
 	mm->npages = npages;
-	mm->ptes = must(__builtin_calloc(npmds + 1, PTRS_PER_PTE * sizeof(pte_t)));
-	mm->pmds = must(__builtin_calloc(npmds + 1, sizeof(pmd_t)));
+	mm->ptes = kshim_must(__builtin_calloc(npmds + 1, PTRS_PER_PTE * sizeof(pte_t)));
+	mm->pmds = kshim_must(__builtin_calloc(npmds + 1, sizeof(pmd_t)));
 	return mm;
 }
 
@@ -552,7 +567,7 @@ static void touch(struct kshim *k, struct file *file, pgoff_t index, u8 flags)
 
 	if (index >= mm->npages || mm->ptes[index])
 		return;
-	decide_range(k, KSHIM_FAULT, index, 1);
+	kshim_decide_range(k, KSHIM_FAULT, index, 1);
 	do {
 		struct vm_fault vmf = {
 			.vma = &vma, .pgoff = index, .address = index << PAGE_SHIFT, .flags = attempt,
@@ -665,7 +680,7 @@ static void set_up(struct kshim *k, const struct kshim_settings *s)
 	k->mapping.shim = k;
 	xa_init_flags(&k->mapping.i_pages, 0);
 	set_folio_orders(&k->mapping, s);
-	k->complete_when_waited = s->complete_when_waited;
+	k->completion = s->completion;
 	k->fault_around_pages = 1u << s->fault_around_order;
 }
 
@@ -686,6 +701,7 @@ void kshim_free(struct kshim *k)
 {
 	u32 i;
 
+	kshim_tasks_free(k);
 	for (i = 0; i < k->nr_files; i++)
 		close_file(k, i);
 	pool_empty(&k->folios);
@@ -706,30 +722,31 @@ int64_t kshim_open(struct kshim *k)
 	if (k->nr_files == k->max_files) {
 		u32 max = k->max_files ? 2 * k->max_files : 4;
 
-		k->files = must(__builtin_realloc(k->files, max * sizeof(*k->files)));
+		k->files = kshim_must(__builtin_realloc(k->files, max * sizeof(*k->files)));
 		k->max_files = max;
 	}
-	file = must(__builtin_calloc(1, sizeof(*file)));
+	file = kshim_must(__builtin_calloc(1, sizeof(*file)));
 	file->f_mode = FMODE_READ;
 	file->f_inode = &k->inode;
 	file->f_mapping = &k->mapping;
 	file->f_op = &no_operations;
+	file->prev_pos_told = -1;
 	file_ra_state_init(&file->f_ra, &k->mapping);
 	k->files[k->nr_files] = file;
 	return k->nr_files++;
 }
 
-static void replay_one(struct kshim *k, const struct kshim_access *a)
+/* Of a read, the byte after the last one read. */
+loff_t kshim_replay_one(struct kshim *k, const struct kshim_access *a)
 {
 	struct file *file = a->open < k->nr_files ? k->files[a->open] : NULL;
 
 	if (!file && a->kind != KSHIM_EVICT && a->kind != KSHIM_CACHED && a->kind != KSHIM_COMPLETE)
-		return;
+		return 0;
 	k->current_file = file;
 	switch ((enum kshim_access_kind)a->kind) {
 	case KSHIM_READ:
-		read_file(file, a->pos, a->len);
-		break;
+		return read_file(file, a->pos, a->len);
 	case KSHIM_TOUCH:
 		touch(k, file, a->pos >> PAGE_SHIFT, a->flags);
 		break;
@@ -764,7 +781,10 @@ static void replay_one(struct kshim *k, const struct kshim_access *a)
 	case KSHIM_PREV_POS:
 		file->f_ra.prev_pos = a->pos;
 		break;
+	case KSHIM_GO_ON:
+		break;
 	}
+	return 0;
 }
 
 size_t kshim_replay(struct kshim *k, const struct kshim_access *accesses, size_t n, volatile uint64_t *progress)
@@ -779,7 +799,10 @@ size_t kshim_replay(struct kshim *k, const struct kshim_access *accesses, size_t
 	for (; i < n; i++) {
 		k->access = i;
 		*progress = i;
-		replay_one(k, &accesses[i]);
+		if (accesses[i].task == KSHIM_NO_TASK)
+			kshim_replay_one(k, &accesses[i]);
+		else
+			kshim_task_replay(k, &accesses[i]);
 	}
 	return i;
 }

@@ -5,7 +5,7 @@ use traces::units::{ByteOffset, Order, PageIndex};
 use crate::error::{Error, Result, harmless};
 
 /// `KSHIM_ABI`.
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
 
 /// An open file of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,12 +48,16 @@ impl Default for InstanceSettings {
 
 /// When the folios of a device read become uptodate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Completion {
     /// As soon as it is submitted: the device is infinitely fast.
     #[default]
     AtOnce,
     /// When an access waits for one of its folios, or [`Access::complete`] says so.
     WhenWaited,
+    /// When [`Access::complete`] says so. A task that needs one of its folios stands still until it
+    /// is let go on; other accesses do not wait.
+    WhenTold,
 }
 
 /// `struct kshim_settings`.
@@ -65,7 +69,7 @@ pub(crate) struct RawSettings {
     pub(crate) io_pages: u32,
     pub(crate) min_order: u8,
     pub(crate) max_order: u8,
-    pub(crate) complete_when_waited: u8,
+    pub(crate) completion: u8,
     pub(crate) fault_around_order: u8,
     pub(crate) reserved: u32,
 }
@@ -93,7 +97,7 @@ impl TryFrom<InstanceSettings> for RawSettings {
             io_pages: s.io_pages,
             min_order: s.min_order.0,
             max_order: s.max_order.0,
-            complete_when_waited: u8::from(s.completion == Completion::WhenWaited),
+            completion: s.completion as u8,
             fault_around_order: s.fault_around.0,
             reserved: 0,
         })
@@ -130,6 +134,46 @@ pub struct Mapping {
     pub huge_pages: bool,
 }
 
+/// A task of an instance: an access that runs as a thread of the kernel does, standing still where
+/// it has to wait or is held. The caller numbers them, from 0; a number is free again once its access
+/// has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskId(pub u32);
+
+/// Where a task is held, besides where it has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a task")]
+pub struct Stops {
+    /// After each trigger.
+    pub at_triggers: bool,
+    /// When a batch of folios is ready to be copied.
+    pub at_batches: bool,
+    /// When a batch has been copied that is not the read's last.
+    pub after_copies: bool,
+    /// Before a folio is inserted at `until` or later.
+    pub before_insertions: bool,
+    /// Batches end with the folio that holds the page before this one.
+    pub until: PageIndex,
+}
+
+impl Stops {
+    /// Nowhere.
+    pub const NONE: Self = Self {
+        at_triggers: false,
+        at_batches: false,
+        after_copies: false,
+        before_insertions: false,
+        until: PageIndex(u64::MAX),
+    };
+
+    fn bits(self) -> u8 {
+        u8::from(self.at_triggers)
+            | u8::from(self.at_batches) << 1
+            | u8::from(self.after_copies) << 2
+            | u8::from(self.before_insertions) << 3
+    }
+}
+
 /// One access, or another event that readahead sees.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,10 +181,13 @@ pub struct Access {
     kind: u8,
     flags: u8,
     order: u8,
-    reserved: u8,
+    stops: u8,
     open: u32,
     pos: u64,
     len: u64,
+    until: u64,
+    task: u32,
+    reserved: u32,
 }
 
 impl Access {
@@ -154,9 +201,33 @@ impl Access {
     const SYNC_RA: u8 = 12;
     const ASYNC_RA: u8 = 13;
     const PREV_POS: u8 = 14;
+    const GO_ON: u8 = 15;
+    const NO_TASK: u32 = u32::MAX;
 
     const fn new(kind: u8, open: OpenId, pos: u64, len: u64) -> Self {
-        Self { kind, flags: 0, order: 0, reserved: 0, open: open.0, pos, len }
+        Self {
+            kind,
+            flags: 0,
+            order: 0,
+            stops: 0,
+            open: open.0,
+            pos,
+            len,
+            until: u64::MAX,
+            task: Self::NO_TASK,
+            reserved: 0,
+        }
+    }
+
+    /// The access as the beginning of a task, which runs as far as it can and `stops` allow.
+    #[must_use]
+    pub fn in_task(self, task: TaskId, stops: Stops) -> Self {
+        Self { task: task.0, stops: stops.bits(), until: stops.until.0, ..self }
+    }
+
+    /// Goes on with a task that stands still. What it waits for has been completed or evicted.
+    pub fn go_on(task: TaskId, stops: Stops) -> Self {
+        Self::new(Self::GO_ON, OpenId(u32::MAX), 0, 0).in_task(task, stops)
     }
 
     /// `read` of `len` bytes at `pos`.
@@ -221,7 +292,7 @@ impl Access {
     }
 
     pub(crate) fn needs_open(&self) -> Option<OpenId> {
-        (!matches!(self.kind, Self::EVICT | Self::CACHED | Self::COMPLETE))
+        (!matches!(self.kind, Self::EVICT | Self::CACHED | Self::COMPLETE | Self::GO_ON))
             .then_some(OpenId(self.open))
     }
 }
@@ -312,6 +383,42 @@ pub enum Decided {
         /// Its order.
         order: Order,
     },
+    /// A task copied to the program.
+    Copied {
+        /// The byte after the last one.
+        to: ByteOffset,
+        /// Folios it copied from.
+        folios: u32,
+    },
+    /// A task is about to copy a batch.
+    Batch {
+        /// First page.
+        start: PageIndex,
+        /// Pages to the end of its last folio.
+        pages: u32,
+    },
+    /// A task waits for a folio.
+    Waits {
+        /// Its first page.
+        index: PageIndex,
+        /// Its order.
+        order: Order,
+    },
+    /// A task is about to insert a folio.
+    Held {
+        /// Its first page.
+        index: PageIndex,
+    },
+    /// A task is over.
+    Returned {
+        /// Of a read, the byte after the last one.
+        to: ByteOffset,
+    },
+    /// `prev_pos` of a task's open file at the trigger that follows, where it has changed.
+    PrevPos {
+        /// As the kernel has it, -1 for a file not read yet.
+        pos: i64,
+    },
 }
 
 /// A decision and the access that led to it.
@@ -360,6 +467,12 @@ impl RawDecision {
             (4, major) => Decided::Fault { index, major: major != 0 },
             (5, _) => Decided::Mapped { index, pages: self.n },
             (6, _) if usize::from(self.order) < Order::COUNT => Decided::Dropped { index, order },
+            (7, _) => Decided::Copied { to: ByteOffset(self.index), folios: self.n },
+            (8, _) => Decided::Batch { start: index, pages: self.n },
+            (9, _) if usize::from(self.order) < Order::COUNT => Decided::Waits { index, order },
+            (10, _) => Decided::Held { index },
+            (11, _) => Decided::Returned { to: ByteOffset(self.index) },
+            (12, _) => Decided::PrevPos { pos: self.index.cast_signed() },
             _ => return None,
         };
         Some(Decision { access: self.access, what })
@@ -439,7 +552,7 @@ pub(crate) struct RawCrash {
 
 const _: () = {
     assert!(size_of::<RawSettings>() == 24);
-    assert!(size_of::<Access>() == 24);
+    assert!(size_of::<Access>() == 40);
     assert!(size_of::<RawDecision>() == 24);
     assert!(size_of::<RawStop>() == 232);
     assert!(size_of::<RawCrash>() == 280);

@@ -50,6 +50,11 @@ pub enum Fault {
         /// The limit.
         limit: std::time::Duration,
     },
+    /// A read stopped again and again, to wait or to trigger readahead, and read nothing.
+    NoProgress {
+        /// How often.
+        stops: u32,
+    },
     /// It asked for more memory than allowed.
     OutOfMemory {
         /// The worker's limit; in this process there is none but the machine's.
@@ -68,6 +73,7 @@ impl fmt::Display for Fault {
                 write!(f, "made system call {number}, which the worker forbids")
             }
             Self::Endless { limit } => write!(f, "did not end within {limit:?}"),
+            Self::NoProgress { stops } => write!(f, "stopped {stops} times and read nothing"),
             Self::OutOfMemory { limit_bytes: Some(limit) } => {
                 write!(f, "needed more than {limit} bytes of memory")
             }

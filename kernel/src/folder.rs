@@ -20,15 +20,21 @@ const CODE: [&str; 3] = ["lib/xarray.c", "mm/filemap.c", "mm/fadvise.c"];
 const MAKEFILE: &str = "Makefile";
 
 /// The stand-ins and the shim, as they are in the folder.
-pub(crate) const SHIM: [(&str, &str); 7] = [
+pub(crate) const SHIM: [(&str, &str); 11] = [
     ("shim/abi.h", include_str!("../shim/abi.h")),
     ("shim/config.h", include_str!("../shim/config.h")),
     ("shim/kernel.h", include_str!("../shim/kernel.h")),
     ("shim/objects.h", include_str!("../shim/objects.h")),
     ("shim/kshim.h", include_str!("../shim/kshim.h")),
+    ("shim/instance.h", include_str!("../shim/instance.h")),
+    ("shim/switch.h", include_str!("../shim/switch.h")),
     ("shim/shim.c", include_str!("../shim/shim.c")),
+    ("shim/task.c", include_str!("../shim/task.c")),
+    ("shim/switch.c", include_str!("../shim/switch.c")),
     ("shim/guard.c", include_str!("../shim/guard.c")),
 ];
+/// Those of [`SHIM`] that are compiled on their own.
+const UNITS: [&str; 4] = ["shim/shim.c", "shim/task.c", "shim/switch.c", "shim/guard.c"];
 /// Those of [`SHIM`] that see the tree's code, and whose names come before the tree's.
 const STAND_INS: [&str; 3] = ["shim/config.h", "shim/kernel.h", "shim/objects.h"];
 
@@ -70,7 +76,7 @@ impl Folder {
             stand_ins.iter().flat_map(|f| &f.items).flat_map(|i| i.names.clone()).collect();
         let own: HashSet<Name> = readahead.items.iter().flat_map(|i| i.names.clone()).collect();
         let mut roots: BTreeSet<Mention> = readahead.all_mentions();
-        for file in shim_files(&["shim/shim.c", "shim/objects.h"]) {
+        for file in shim_files(&["shim/shim.c", "shim/task.c", "shim/objects.h"]) {
             roots.extend(file.all_mentions());
         }
         let headers = read.headers(&readahead)?;
@@ -283,11 +289,7 @@ fn add_empty(files: &mut BTreeMap<String, String>, source: &SourceFile) {
 
 fn units(cut: &Cut, headers: usize) -> Vec<String> {
     let code = cut.files[headers..].iter().map(|f| f.path.clone());
-    [READAHEAD.to_owned()]
-        .into_iter()
-        .chain(code)
-        .chain(["shim/shim.c", "shim/guard.c"].map(str::to_owned))
-        .collect()
+    [READAHEAD.to_owned()].into_iter().chain(code).chain(UNITS.map(str::to_owned)).collect()
 }
 
 fn by_file(cut: &Cut) -> BTreeMap<String, Vec<String>> {

@@ -7,7 +7,7 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, Sy
 use crate::error::{Error, Place, Result};
 
 /// What the shim itself needs from the C library.
-const IMPORTS: [&str; 17] = [
+const IMPORTS: [&str; 23] = [
     "__errno_location",
     "__stack_chk_fail",
     "__tls_get_addr",
@@ -16,18 +16,25 @@ const IMPORTS: [&str; 17] = [
     "abort",
     "calloc",
     "free",
+    "getcontext",
     "longjmp",
+    "makecontext",
     "malloc",
     "memcmp",
     "memcpy",
     "memmove",
     "memset",
+    "mmap",
+    "mprotect",
+    "munmap",
     "realloc",
     "sigaction",
     "sigaltstack",
+    "swapcontext",
 ];
-/// The shim's own variables: the instance of the running call (per thread), the note for signals.
-const VARIABLES: [&str; 2] = ["kshim_running", "kshim_record"];
+/// The shim's own variables: the instance of the running call (per thread), the note for signals,
+/// stacks for tasks.
+const VARIABLES: [&str; 3] = ["kshim_running", "kshim_record", "kshim_stacks"];
 
 /// What an object holds that it must not.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -83,7 +83,7 @@ mod worker;
 
 pub use abi::{
     Access, Advice, Completion, Decided, Decision, Decisions, InstanceSettings, Mapping, OpenId,
-    Trigger,
+    Stops, TaskId, Trigger,
 };
 pub use built::{Built, Options};
 pub use error::{Error, Fault, MissingName, Place, Result};

@@ -16,9 +16,9 @@ use crate::abi::{Access, RawCrash, RawDecision, RawSettings, RawStop};
 use crate::built::Built;
 use crate::error::{Error, Fault, Result, harmless};
 use crate::inspect;
-use crate::protocol::{Answer, Op, Request};
+use crate::protocol::{Answer, Op, Request, WAKE};
 use crate::session::Limits;
-use crate::shared::Shared;
+use crate::shared::{Shared, has_many_processors};
 use crate::worker;
 
 /// How often a wait looks whether the worker is getting on.
@@ -40,6 +40,9 @@ pub(crate) struct Worker {
     tree: String,
     object: PathBuf,
     limits: Limits,
+    /// Number of the last answer.
+    answered: u32,
+    many_processors: bool,
     dead: bool,
 }
 
@@ -60,8 +63,17 @@ impl Worker {
             .map_err(io)?;
         control.set_read_timeout(Some(TICK)).map_err(io)?;
         let (tree, object) = (built.describe().to_owned(), built.object().to_owned());
-        let mut worker =
-            Self { child, control, shared, tree, object, limits: limits.clone(), dead: false };
+        let mut worker = Self {
+            child,
+            control,
+            shared,
+            tree,
+            object,
+            limits: limits.clone(),
+            answered: 0,
+            many_processors: has_many_processors(),
+            dead: false,
+        };
         let notes = worker.greeting()?;
         Ok((worker, notes))
     }
@@ -136,40 +148,57 @@ impl Worker {
             return Err(Error::Poisoned { what: "session" });
         }
         let request = Request { op, instance, count, settings };
-        // A program may have made SIGPIPE deadly again; a dead worker must not use that.
-        let sent = rustix::net::send(&self.control, &request.to_bytes(), SendFlags::NOSIGNAL);
-        if sent != Ok(Request::BYTES) {
-            return Err(self.died(before));
+        if self.shared.requests().put(&request.to_bytes()) {
+            // A program may have made SIGPIPE deadly again; a dead worker must not use that.
+            let sent = rustix::net::send(&self.control, &[WAKE], SendFlags::NOSIGNAL);
+            if sent != Ok(1) {
+                return Err(self.died(before));
+            }
         }
-        let mut bytes = [0; Answer::BYTES];
-        self.wait(&mut bytes, before)?;
+        self.answer(before)
+    }
+
+    /// Waits for the answer, as long as accesses keep ending in time.
+    fn answer(&mut self, before: u64) -> Result<Answer> {
+        let mut patience = Patience::new(&self.shared);
+        let mut wakes = [0; 64];
+        while !self.shared.answers().looks(self.answered, self.many_processors) {
+            self.sleep(&mut wakes, &mut patience, before)?;
+        }
+        let (bytes, number) = self.shared.answers().take();
+        self.answered = number;
         Ok(Answer::from_bytes(&bytes))
     }
 
-    /// Fills `bytes`, as long as accesses keep ending in time.
+    /// Fills `bytes` with what the worker says while it starts.
     fn wait(&mut self, bytes: &mut [u8], before: u64) -> Result<()> {
+        let mut patience = Patience::new(&self.shared);
         let mut got = 0;
-        let mut seen = self.shared.progress().load(Ordering::Relaxed);
-        let mut since = Instant::now();
         while got < bytes.len() {
-            match self.control.read(&mut bytes[got..]) {
-                Ok(0) => return Err(self.died(before)),
-                Ok(n) => got += n,
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                    ) => {}
-                Err(_) => return Err(self.died(before)),
-            }
-            let progress = self.shared.progress().load(Ordering::Relaxed);
-            if progress != seen {
-                (seen, since) = (progress, Instant::now());
-            } else if since.elapsed() > self.limits.access_time {
-                return Err(self.endless(before));
-            }
+            got += self.sleep(&mut bytes[got..], &mut patience, before)?;
         }
         Ok(())
+    }
+
+    /// Sleeps until the worker says something or a tick is over; returns how much it said.
+    fn sleep(&mut self, bytes: &mut [u8], patience: &mut Patience, before: u64) -> Result<usize> {
+        let n = match self.control.read(bytes) {
+            Ok(0) => return Err(self.died(before)),
+            Ok(n) => n,
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
+                0
+            }
+            Err(_) => return Err(self.died(before)),
+        };
+        if patience.is_over(&self.shared, &self.limits) {
+            return Err(self.endless(before));
+        }
+        Ok(n)
     }
 
     fn endless(&mut self, before: u64) -> Error {
@@ -233,6 +262,26 @@ impl Worker {
             .unwrap_or_default();
         let place = inspect::place(&self.object, &frames);
         Error::Fault { tree: self.tree.clone(), access, fault, place }
+    }
+}
+
+/// Since when no access has ended.
+struct Patience {
+    progress: u64,
+    since: Instant,
+}
+
+impl Patience {
+    fn new(shared: &Shared) -> Self {
+        Self { progress: shared.progress().load(Ordering::Relaxed), since: Instant::now() }
+    }
+
+    fn is_over(&mut self, shared: &Shared, limits: &Limits) -> bool {
+        let progress = shared.progress().load(Ordering::Relaxed);
+        if progress != self.progress {
+            *self = Self { progress, since: Instant::now() };
+        }
+        self.since.elapsed() > limits.access_time
     }
 }
 

@@ -1,7 +1,10 @@
-//! What a session and its worker say to each other, as frames of fixed size; accesses and decisions
-//! go through [`crate::shared`].
+//! What a session and its worker say to each other, as frames of fixed size in [`crate::shared`]
+//! memory, beside accesses and decisions. A byte on the socket between them wakes one that sleeps.
 
 use crate::abi::{RawSettings, RawStop};
+
+/// What is said on the socket.
+pub(crate) const WAKE: u8 = 0x57;
 
 /// What the worker is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ impl Request {
             bytes[25..].copy_from_slice(&[
                 s.min_order,
                 s.max_order,
-                s.complete_when_waited,
+                s.completion,
                 s.fault_around_order,
             ]);
         }
@@ -58,7 +61,7 @@ impl Request {
             io_pages: u32::from_le_bytes(part(&bytes, 21)),
             min_order: bytes[25],
             max_order: bytes[26],
-            complete_when_waited: bytes[27],
+            completion: bytes[27],
             fault_around_order: bytes[28],
             reserved: 0,
         };
@@ -133,7 +136,7 @@ mod tests {
             io_pages: 128,
             min_order: 1,
             max_order: 9,
-            complete_when_waited: 1,
+            completion: 1,
             fault_around_order: 4,
             reserved: 0,
         };

@@ -91,6 +91,11 @@ impl Session {
         &self.inner.notes
     }
 
+    /// The error of a fault that shows only to whoever follows what is decided.
+    pub fn fault(&self, access: u64, fault: Fault, place: Option<Place>) -> Error {
+        self.inner.fault(access, fault, place)
+    }
+
     /// A file with an empty page cache.
     pub fn instance(&self, settings: InstanceSettings) -> Result<Instance> {
         let settings = RawSettings::try_from(settings)?;

@@ -1,10 +1,13 @@
-//! The memory a session and its worker share: accesses one way, decisions the other, and the note a
-//! dying worker leaves.
+//! The memory a session and its worker share: requests and accesses one way, answers and decisions
+//! the other, and the note a dying worker leaves.
+//!
+//! A step of a replay takes the tree's code less time than the kernel needs to wake a process, so
+//! whoever waits looks at the memory for a moment before it sleeps.
 #![expect(unsafe_code, reason = "memory that another process writes")]
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -19,6 +22,8 @@ pub(crate) const DECISIONS: usize = 1 << 16;
 
 const CRASH_AT: usize = 0;
 const PROGRESS_AT: usize = 1024;
+const REQUESTS_AT: usize = 1536;
+const ANSWERS_AT: usize = 2048;
 const ACCESSES_AT: usize = 4096;
 const DECISIONS_AT: usize = ACCESSES_AT + ACCESSES * size_of::<Access>();
 const BYTES: usize = DECISIONS_AT + DECISIONS * size_of::<RawDecision>();
@@ -54,6 +59,16 @@ impl Shared {
         debug_assert!(offset < BYTES && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: a mapping is never at address 0 and the offsets above are within it.
         unsafe { NonNull::new_unchecked(self.map.as_mut_ptr().add(offset).cast()) }
+    }
+
+    /// What the session asks.
+    pub(crate) fn requests(&self) -> Line<'_> {
+        Line { shared: self, at: REQUESTS_AT }
+    }
+
+    /// What the worker answers.
+    pub(crate) fn answers(&self) -> Line<'_> {
+        Line { shared: self, at: ANSWERS_AT }
     }
 
     /// Accesses replayed so far of the ones last given.
@@ -116,4 +131,69 @@ impl Shared {
             to.set_len(to.len() + n);
         }
     }
+}
+
+/// Looks at the memory before whoever waits goes to sleep; some ten microseconds.
+const LOOKS: u32 = 500;
+/// Largest frame.
+const FRAME_BYTES: usize = 384;
+
+/// Frames in one direction, one at a time: the number of frames so far, whether their receiver
+/// sleeps, and the last frame, on cache lines of their own.
+pub(crate) struct Line<'s> {
+    shared: &'s Shared,
+    at: usize,
+}
+
+impl Line<'_> {
+    fn number(&self) -> &AtomicU32 {
+        // SAFETY: the memory is mapped as long as `self`, and only ever used as an atomic.
+        unsafe { self.shared.at::<AtomicU32>(self.at).as_ref() }
+    }
+
+    fn sleeps(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { self.shared.at::<AtomicU32>(self.at + 64).as_ref() }
+    }
+
+    fn frame(&self) -> NonNull<u8> {
+        self.shared.at(self.at + 128)
+    }
+
+    /// Sends a frame. Whether its receiver sleeps and has to be woken.
+    pub(crate) fn put<const N: usize>(&self, frame: &[u8; N]) -> bool {
+        const { assert!(N <= FRAME_BYTES) };
+        // SAFETY: the frame fits, and its receiver waits for the number to change.
+        unsafe { self.frame().copy_from_nonoverlapping(NonNull::from(frame).cast(), N) };
+        self.number().fetch_add(1, Ordering::SeqCst);
+        self.sleeps().swap(0, Ordering::SeqCst) != 0
+    }
+
+    /// Whether a frame is there that comes after number `seen`. If not, the receiver is to sleep.
+    pub(crate) fn looks(&self, seen: u32, many_processors: bool) -> bool {
+        for _ in 0..if many_processors { LOOKS } else { 1 } {
+            if self.number().load(Ordering::Acquire) != seen {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        self.sleeps().store(1, Ordering::SeqCst);
+        self.number().load(Ordering::SeqCst) != seen
+    }
+
+    /// The frame that is there, and its number. It is copied once, so that a worker that goes on
+    /// writing cannot change what was looked at.
+    pub(crate) fn take<const N: usize>(&self) -> ([u8; N], u32) {
+        const { assert!(N <= FRAME_BYTES) };
+        let number = self.number().load(Ordering::Acquire);
+        let mut frame = [0; N];
+        // SAFETY: the frame fits, and any bytes are valid.
+        unsafe { self.frame().copy_to_nonoverlapping(NonNull::from(&mut frame).cast(), N) };
+        (frame, number)
+    }
+}
+
+/// Whether waiting processes have processors to spare.
+pub(crate) fn has_many_processors() -> bool {
+    std::thread::available_parallelism().is_ok_and(|n| n.get() > 1)
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use crate::abi::RawStop;
 use crate::error::{Error, Result};
 use crate::object::{Object, RawInstance};
-use crate::protocol::{Answer, Op, Request};
+use crate::protocol::{Answer, Op, Request, WAKE};
 use crate::sandbox;
 use crate::session::Limits;
-use crate::shared::Shared;
+use crate::shared::{Shared, has_many_processors};
 
 /// The hidden argument.
 const WORKER: &str = "--rareplay-kernel-worker";
@@ -97,6 +97,8 @@ fn replay(arguments: &[OsString]) -> Outcome {
         return Err("replay needs limits and an object".into());
     };
     let shared = Shared::open(&std::io::stdout())?;
+    // Asked of the kernel, which soon answers no more.
+    let many_processors = has_many_processors();
     let mut control = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let path = Path::new(object);
     let notes = sandbox::before_loading(number(memory)?, number(cpu)?, path)?;
@@ -109,7 +111,7 @@ fn replay(arguments: &[OsString]) -> Outcome {
     control.write_all(&[READY])?;
     control.write_all(&(notes.len() as u32).to_le_bytes())?;
     control.write_all(notes.as_bytes())?;
-    Server { shared, object, instances: HashMap::new() }.serve(&mut control)
+    Server { shared, object, many_processors, instances: HashMap::new() }.serve(&mut control)
 }
 
 fn number(word: &OsStr) -> std::result::Result<u64, String> {
@@ -120,6 +122,7 @@ fn number(word: &OsStr) -> std::result::Result<u64, String> {
 struct Server {
     shared: Shared,
     object: Arc<Object>,
+    many_processors: bool,
     instances: HashMap<u32, Served>,
 }
 
@@ -132,14 +135,23 @@ struct Served {
 impl Server {
     /// Until the session closes its end.
     fn serve(&mut self, control: &mut File) -> Outcome {
-        let mut bytes = [0; Request::BYTES];
-        while read_frame(control, &mut bytes)? {
+        let mut seen = 0;
+        let mut wakes = [0; 64];
+        loop {
+            while !self.shared.requests().looks(seen, self.many_processors) {
+                if control.read(&mut wakes)? == 0 {
+                    return Ok(());
+                }
+            }
+            let (bytes, number) = self.shared.requests().take();
+            seen = number;
             let request = Request::from_bytes(bytes).ok_or("unknown request")?;
             let answer =
                 self.answer(&request).ok_or("request for an instance that is not there")?;
-            control.write_all(&answer.to_bytes())?;
+            if self.shared.answers().put(&answer.to_bytes()) {
+                control.write_all(&[WAKE])?;
+            }
         }
-        Ok(())
     }
 
     fn answer(&mut self, request: &Request) -> Option<Answer> {
@@ -183,13 +195,5 @@ impl Served {
         let warned = stopped.kind == RawStop::RUNNING.kind && warnings > 0;
         let stop = if warned { RawStop { kind: RawStop::RUNNING.kind, ..first } } else { stopped };
         Answer { value: 0, decisions: n as u64, left, warnings, stop }
-    }
-}
-
-/// Whether there was one; the session closes its end between frames.
-fn read_frame(control: &mut File, bytes: &mut [u8]) -> std::io::Result<bool> {
-    match control.read(bytes)? {
-        0 => Ok(false),
-        n => control.read_exact(&mut bytes[n..]).map(|()| true),
     }
 }

@@ -9,7 +9,7 @@ use common::{Copy, build, fixture, options, sequential, shown, worker};
 use insta::assert_snapshot;
 use kernel::{
     Access, Advice, Built, Completion, Decided, InstanceSettings, Isolation, Mapping, Options,
-    Session, Tree,
+    Session, Stops, TaskId, Tree,
 };
 use traces::units::{ByteOffset, Order, PageIndex};
 
@@ -191,6 +191,72 @@ fn reads_stay_in_flight_until_waited_for() {
     4: mapped 0 +2
     4: mapped 4 +4
     "#);
+}
+
+#[test]
+fn tasks_wait_and_are_held() {
+    let session = Session::start(&build(&fixture()).unwrap(), &worker()).unwrap();
+    let settings = InstanceSettings {
+        i_size: 1 << 20,
+        ra_pages: 4,
+        completion: Completion::WhenTold,
+        ..InstanceSettings::default()
+    };
+    let mut instance = session.instance(settings).unwrap();
+    let file = instance.open().unwrap();
+    let (one, two) = (TaskId(0), TaskId(7));
+    let read = |page| Access::read(file, PageIndex(page).offset(), 10 << 12);
+    let events = Stops { at_triggers: true, at_batches: true, ..Stops::NONE };
+    let before = |until| Stops { before_insertions: true, until: PageIndex(until), ..Stops::NONE };
+    let ask = Access::advise(file, Advice::WillNeed, ByteOffset(40 << 12), 4 << 12);
+    let accesses = [
+        read(0).in_task(one, Stops { after_copies: true, ..Stops::NONE }),
+        read(0).in_task(two, events),
+        Access::complete(PageIndex(0), 4),
+        Access::go_on(one, Stops { after_copies: true, ..Stops::NONE }),
+        Access::go_on(two, Stops { until: PageIndex(1), ..events }),
+        Access::complete(PageIndex(4), 4),
+        Access::go_on(one, Stops::NONE),
+        Access::evict(PageIndex(8)),
+        Access::go_on(one, Stops::NONE),
+        ask.in_task(one, before(42)),
+        Access::go_on(one, Stops::NONE),
+    ];
+    assert_snapshot!(shown(instance.replay(&accesses).unwrap()), @"
+    0: Sync 0 +10
+    0: folio 0 order 2 marked
+    0: read 0 +4
+    0: window 0 +4 async 4 order -
+    0: Async 0 +10
+    0: folio 4 order 2 marked
+    0: read 4 +4
+    0: window 4 +4 async 4 order -
+    0: Waits { index: PageIndex(0), order: Order(2) }
+    1: Waits { index: PageIndex(0), order: Order(2) }
+    3: Copied { to: ByteOffset(16384), folios: 1 }
+    4: Batch { start: PageIndex(0), pages: 4 }
+    6: Async 4 +6
+    6: folio 8 order 2 marked
+    6: read 8 +4
+    6: window 8 +4 async 4 order -
+    6: Copied { to: ByteOffset(32768), folios: 1 }
+    6: Async 8 +2
+    6: folio 12 order 2 marked
+    6: read 12 +4
+    6: window 12 +4 async 4 order -
+    6: Waits { index: PageIndex(8), order: Order(2) }
+    8: Copied { to: ByteOffset(40960), folios: 1 }
+    8: Returned { to: ByteOffset(40960) }
+    9: PrevPos { pos: 40960 }
+    9: Forced 40 +4
+    9: folio 40 order 0
+    9: folio 41 order 0
+    9: Held { index: PageIndex(42) }
+    10: folio 42 order 0
+    10: folio 43 order 0
+    10: read 40 +4
+    10: Returned { to: ByteOffset(0) }
+    ");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::page_cache::Folio;
 use crate::policy::FaultAroundHits;
 use crate::readahead::{Rule, Trigger};
+use crate::task::{Hold, Reached, TaskAccess};
 
 /// Pages that fault-around looks at, on a boundary of as many (`fault_around_bytes`).
 const FAULT_AROUND_PAGES: u64 = 16;
@@ -36,14 +37,19 @@ pub enum FaultResult {
 }
 
 impl Machine<'_> {
-    /// One try of a program's access to a mapped page. `retry` is set on every try but the first.
-    pub fn touch(&mut self, open: usize, page: PageIndex, retry: bool) -> FaultResult {
+    /// One try of an access of `thread` to a mapped page. `retry` is set on every try but the first.
+    pub fn touch(
+        &mut self,
+        thread: usize,
+        open: usize,
+        page: PageIndex,
+        retry: bool,
+    ) -> FaultResult {
+        if self.policy().paths().own_faults() {
+            return self.touch_as_task(thread, open, page, retry);
+        }
         if self.opens[open].page_table.is_mapped(page) {
             return FaultResult::Mapped;
-        }
-        let (policy, mapping) = (self.policy(), self.opens[open].mapping);
-        if let Some(mapped) = policy.touch(&mut self.readahead(open, page), page, mapping) {
-            return self.follow_touch(open, page, &mapped);
         }
         let size_pages = self.file_of(open).limits.last_page().map_or(0, |last| last.0 + 1);
         let first = PageIndex(page.0 & !(FAULT_AROUND_PAGES - 1));
@@ -60,23 +66,29 @@ impl Machine<'_> {
         result
     }
 
-    /// The rest of a touch that the policy's own fault path has decided.
-    fn follow_touch(
+    /// The same, by the policy's own fault path.
+    fn touch_as_task(
         &mut self,
+        thread: usize,
         open: usize,
         page: PageIndex,
-        mapped: &[(PageIndex, u64)],
+        retry: bool,
     ) -> FaultResult {
-        let state = &mut self.opens[open];
-        for &(first, pages) in mapped {
-            (first.0..first.0 + pages).for_each(|page| state.page_table.map(PageIndex(page)));
+        let mapping = self.opens[open].mapping;
+        if !retry && self.opens[open].page_table.is_mapped(page) {
+            return FaultResult::Mapped;
         }
-        state.page_table.map(page);
-        let cache = &mut self.files[state.file].cache;
-        cache.set_used(page, page + 1);
-        match cache.folio_at(page) {
-            Some(folio) if !cache.is_uptodate(folio) => FaultResult::Retry(Some(folio)),
-            _ => FaultResult::Mapped,
+        let access = (!retry).then_some(TaskAccess::Touch { page, mapping });
+        let step = self.run_task(thread, open, access, page.offset(), Hold::Never);
+        match step.reached {
+            Reached::Waits(folio) => FaultResult::Retry(Some(folio)),
+            Reached::Returned => {
+                let state = &mut self.opens[open];
+                state.page_table.map(page);
+                self.files[state.file].cache.set_used(page, page + 1);
+                FaultResult::Mapped
+            }
+            _ => FaultResult::Retry(None),
         }
     }
 

@@ -12,5 +12,6 @@ pub mod page_cache;
 pub mod policy;
 pub mod readahead;
 pub mod run;
+pub mod task;
 pub mod trace_order;
 pub mod xarray;

@@ -14,6 +14,7 @@ use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
 use crate::policy::{Policy, PrevPos, Rules};
 use crate::readahead::{FileKey, FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
+use crate::task::{Hold, Progress, Reached, TaskAccess};
 
 /// Files of all machines so far, which gives each a key of its own.
 static FILES_MADE: AtomicU64 = AtomicU64::new(0);
@@ -94,6 +95,8 @@ pub struct Machine<'a> {
     pub submitted: Submitted,
     /// Why the replay cannot be used: the policy's own code failed.
     pub failure: Option<String>,
+    /// Number of the access being replayed, which the driver sets.
+    pub access: u64,
     /// Whether data is there as soon as it is asked for.
     immediate: bool,
 }
@@ -150,6 +153,7 @@ impl<'a> Machine<'a> {
             opens: opens.collect(),
             submitted: Submitted::default(),
             failure: None,
+            access: 0,
             immediate,
         }
     }
@@ -179,6 +183,7 @@ impl<'a> Machine<'a> {
             file: open.file as u32,
             file_key: file.key,
             open: number,
+            access: self.access,
             failure: &mut self.failure,
             index: index.0,
             rule: Rule::Random,
@@ -189,27 +194,24 @@ impl<'a> Machine<'a> {
 
     /// Notes that what follows on the file of `open` belongs to an access.
     pub(crate) fn note_access(&mut self, open: usize, number: u64) {
+        self.access = number;
         self.file_of(open).log.decision(|| Decision::Access { number });
-    }
-
-    fn note_trigger(&mut self, open: usize, trigger: Trigger, index: PageIndex, req_count: u64) {
-        let ra = self.opens[open].ra;
-        let log = &mut self.file_of(open).log;
-        log.decision(|| Decision::Triggered { trigger, index: index.0, req_count, ra });
     }
 
     /// `page_cache_sync_ra` at a hole.
     pub fn sync_ra(&mut self, open: usize, index: PageIndex, req_count: u64) {
-        self.note_trigger(open, Trigger::Sync, index, req_count);
         let policy = self.policy;
-        policy.sync_ra(&mut self.readahead(open, index), req_count);
+        let mut rac = self.readahead(open, index);
+        rac.note_trigger(Trigger::Sync, index, req_count);
+        policy.sync_ra(&mut rac, req_count);
     }
 
     /// `page_cache_async_ra` on a marked folio, from page `index` of it.
     pub fn async_ra(&mut self, open: usize, index: PageIndex, folio: Folio, req_count: u64) {
-        self.note_trigger(open, Trigger::Async, index, req_count);
         let policy = self.policy;
-        policy.async_ra(&mut self.readahead(open, index), folio, req_count);
+        let mut rac = self.readahead(open, index);
+        rac.note_trigger(Trigger::Async, index, req_count);
+        policy.async_ra(&mut rac, folio, req_count);
     }
 
     /// The first page after a request that ends at byte `end`, on a folio boundary.
@@ -306,6 +308,10 @@ impl<'a> Machine<'a> {
     #[inline]
     pub fn read(&mut self, open: usize, pos: ByteOffset, count: u64) {
         debug_assert!(self.immediate);
+        if self.policy.paths().own_reads() {
+            self.finish_task(0, open, Some(TaskAccess::Read { pos, count }), pos);
+            return;
+        }
         let end = ByteOffset(pos.0.saturating_add(count));
         let readable = end.min(ByteOffset(self.file_of(open).limits.size_bytes));
         let mut at = pos;
@@ -322,8 +328,68 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Begins an access of `thread` as a task of the policy's own code, or goes on with the one it is
+    /// in, which has copied up to `copied`.
+    pub(crate) fn run_task(
+        &mut self,
+        thread: usize,
+        open: usize,
+        access: Option<TaskAccess>,
+        copied: ByteOffset,
+        hold: Hold,
+    ) -> Progress {
+        let policy = self.policy;
+        let mut rac = self.readahead(open, copied.page());
+        rac.rule = Rule::Tree;
+        if let Some(TaskAccess::WillNeed { pages, .. }) = access {
+            rac.count_forced(pages);
+        }
+        let progress = policy.run_task(&mut rac, thread as u32, access, hold);
+        if let Some(to) = progress.copied_to {
+            self.file_of(open).cache.set_used(copied.page(), to.page_up());
+        }
+        let page_table = &mut self.opens[open].page_table;
+        for &(first, pages) in &progress.mapped {
+            (first.0..first.0 + pages).for_each(|page| page_table.map(PageIndex(page)));
+        }
+        progress
+    }
+
+    /// Runs a task to its end in a machine without waiting. Returns the byte after the last one read.
+    pub(crate) fn finish_task(
+        &mut self,
+        thread: usize,
+        open: usize,
+        mut access: Option<TaskAccess>,
+        mut copied: ByteOffset,
+    ) -> ByteOffset {
+        loop {
+            let step = self.run_task(thread, open, access.take(), copied, Hold::Never);
+            copied = step.copied_to.unwrap_or(copied);
+            if step.reached == Reached::Returned {
+                return copied;
+            }
+        }
+    }
+
+    /// Pages that a forced readahead of `pages` pages from `page` on looks at.
+    pub(crate) fn forced_pages(&mut self, open: usize, page: PageIndex, pages: u64) -> u64 {
+        self.readahead(open, page).forced_pages(pages)
+    }
+
+    /// The data of the folios of `file` that start in `from..to` is there.
+    pub(crate) fn set_uptodate(&mut self, file: usize, from: PageIndex, to: PageIndex) {
+        let state = &mut self.files[file];
+        state.cache.set_uptodate(from, to);
+        self.policy.arrived(state.key, from, to);
+    }
+
     /// `POSIX_FADV_WILLNEED`, `MADV_WILLNEED` or `readahead(2)`.
     pub fn will_need(&mut self, open: usize, page: PageIndex, pages: u64) {
+        if self.policy.paths().own_reads() {
+            self.finish_task(0, open, Some(TaskAccess::WillNeed { page, pages }), page.offset());
+            return;
+        }
         if let Some(mut fill) = self.begin_will_need(open, page, pages) {
             self.advance_will_need(open, &mut fill, u64::MAX);
         }
@@ -336,9 +402,9 @@ impl<'a> Machine<'a> {
         page: PageIndex,
         pages: u64,
     ) -> Option<ForcedFill> {
-        self.note_trigger(open, Trigger::Forced, page, pages);
         let policy = self.policy;
         let mut rac = self.readahead(open, page);
+        rac.note_trigger(Trigger::Forced, page, pages);
         rac.rule = Rule::Forced;
         rac.count_forced(pages);
         let fill = policy.begin_forced(&mut rac, pages);
@@ -437,6 +503,14 @@ impl<'a> Machine<'a> {
         self.policy.evicted(state.key, folio);
         for open in self.opens.iter_mut().filter(|open| open.file == file) {
             open.page_table.unmap(folio);
+        }
+    }
+}
+
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        for file in &self.files {
+            self.policy.forgotten(file.key);
         }
     }
 }

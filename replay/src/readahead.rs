@@ -164,6 +164,8 @@ pub struct Readahead<'a> {
     pub file_key: FileKey,
     /// Index of the open file.
     pub open: u32,
+    /// Number of the access being replayed.
+    pub access: u64,
     /// Why the replay cannot be used, once a policy's own code has failed.
     pub failure: &'a mut Option<String>,
     /// `ractl->_index`: where the next fill begins.
@@ -203,6 +205,12 @@ impl Readahead<'_> {
             rule: self.rule,
             cut_pages: self.cut_pages,
         });
+    }
+
+    /// Writes down what called readahead, and the state it met.
+    pub fn note_trigger(&mut self, trigger: Trigger, index: PageIndex, req_count: u64) {
+        let (index, ra) = (index.0, *self.ra);
+        self.log.decision(|| Decision::Triggered { trigger, index, req_count, ra });
     }
 
     /// Puts one folio into the cache. `false` on a conflict.
@@ -285,15 +293,18 @@ impl Readahead<'_> {
     /// Puts a folio into the cache that a policy of its own code has decided on. `false` if a page
     /// of it is cached already.
     pub fn follow_folio(&mut self, folio: Folio, mark: bool) -> bool {
-        let added = self.add(folio.index.0, u32::from(folio.order.0), mark);
-        if added {
-            self.submitted.add(folio);
-        }
-        added
+        self.add(folio.index.0, u32::from(folio.order.0), mark)
     }
 
-    /// Sends pages to the device that such a policy has submitted.
+    /// Sends pages to the device that such a policy has submitted. Other threads may have put folios
+    /// into the cache since it did.
     pub fn follow_read(&mut self, start: PageIndex, pages: u64) {
+        let mut page = start;
+        while page < start + pages {
+            let folio = self.cache.folio_at(page);
+            folio.inspect(|folio| self.submitted.add(*folio));
+            page = folio.map_or(page + 1, Folio::end);
+        }
         self.submitted.submit(self.file, start, pages);
     }
 
@@ -307,11 +318,16 @@ impl Readahead<'_> {
         }
     }
 
+    /// Pages that a forced readahead of `nr_to_read` pages looks at: no more than one call may, and
+    /// none beyond the end of the file.
+    pub(crate) fn forced_pages(&self, nr_to_read: u64) -> u64 {
+        let end = self.limits.last_page().map_or(0, |last| last.0 + 1);
+        nr_to_read.min(self.forced_pages_max()).min(end.saturating_sub(self.index))
+    }
+
     /// Counts a forced call for `nr_to_read` pages before it is made.
     pub fn count_forced(&mut self, nr_to_read: u64) {
-        let pages = nr_to_read.min(self.forced_pages_max());
-        let end = self.limits.last_page().map_or(0, |last| last.0 + 1);
-        let end = (self.index + pages).min(end).max(self.index);
+        let end = self.index + self.forced_pages(nr_to_read);
         let covered = self.cache.contains_all(PageIndex(self.index), PageIndex(end));
         let lock = &mut self.log.cache_lock;
         lock.forced_calls += 1;

@@ -8,6 +8,7 @@
 
 mod flights;
 mod history;
+mod tasks;
 mod think;
 mod timeline;
 
@@ -66,6 +67,9 @@ impl Default for CpuCosts {
         }
     }
 }
+
+/// Pages that a forced readahead looks at before other threads run.
+const SLICE_PAGES: u64 = 8;
 
 /// Everything a run needs besides the source.
 #[derive(Clone, Copy, Debug)]
@@ -270,7 +274,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         for id in completed.drain(..) {
             let file = flights.get(id).request.file;
             flights.end(id, |from, to| {
-                self.machine.files[file as usize].cache.set_uptodate(from, to);
+                self.machine.set_uptodate(file as usize, from, to);
                 self.wake(now, file, from, to);
             });
         }
@@ -317,6 +321,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let list = &self.lists[thread as usize];
         let &index = list.get(self.threads[thread as usize].next)?;
         let access = self.source.accesses[index as usize];
+        self.machine.access = u64::from(index);
         let mut time = now;
         if self.threads[thread as usize].began.is_none() {
             self.threads[thread as usize].began = Some(now);
@@ -346,7 +351,14 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn execute(&mut self, thread: u32, access: &Access) -> Step {
+        let own_reads = self.machine.policy().paths().own_reads();
         match access.kind {
+            AccessKind::Read { pos, count } if own_reads => {
+                self.read_as_task(thread, access, pos, count)
+            }
+            AccessKind::WillNeed { page, pages } if own_reads => {
+                self.will_need_as_task(thread, access, page, pages)
+            }
             AccessKind::Read { pos, count } => self.read(thread, access, pos, count),
             AccessKind::Touch { page } | AccessKind::Fault { page, retry: false } => {
                 self.touch(thread, access, page)
@@ -456,7 +468,12 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     fn touch(&mut self, thread: u32, access: &Access, page: PageIndex) -> Step {
         let state = &mut self.threads[thread as usize];
         let open = access.open as usize;
-        match self.machine.touch(open, page, std::mem::replace(&mut state.retry, true)) {
+        match self.machine.touch(
+            thread as usize,
+            open,
+            page,
+            std::mem::replace(&mut state.retry, true),
+        ) {
             FaultResult::Mapped => {
                 self.mark_accessed(open, page, page + 1);
                 Step::Done { cpu_ns: 0 }
@@ -468,7 +485,6 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
 
     /// A slice of a forced readahead. Between slices other threads run, and may want the same pages.
     fn will_need(&mut self, thread: u32, access: &Access, page: PageIndex, pages: u64) -> Step {
-        const SLICE_PAGES: u64 = 8;
         let open = access.open as usize;
         let begun = self.threads[thread as usize].forced.take();
         let begun = begun.or_else(|| self.machine.begin_will_need(open, page, pages));
@@ -499,10 +515,9 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             let map = &self.maps[run.file as usize];
             // Free memory is taken to be scattered: no two folios share a segment.
             self.layer.submit(run, folios, pages, map, |_, _| false, &mut self.requests);
-            let cache = &mut self.machine.files[run.file as usize].cache;
             let unread = self.flights.begin(folios, pages, &self.requests, &mut self.ids);
             for folio in unread {
-                cache.set_uptodate(folio.index, folio.end());
+                self.machine.set_uptodate(run.file as usize, folio.index, folio.end());
             }
             self.requests.clear();
             time += folios.len() as u64 * cpu.folio_ns;

@@ -13,6 +13,9 @@ use crate::fault::FaultResult;
 use crate::machine::{Batch, Machine};
 use crate::page_cache::{Folio, Stop};
 use crate::readahead::ForcedFill;
+use task::Task;
+
+mod task;
 
 /// A read that has begun and not returned.
 #[derive(Clone, Copy)]
@@ -31,6 +34,7 @@ struct Reading {
 enum Running {
     Read(Reading),
     Forced { open: usize, fill: ForcedFill },
+    Task(Task),
 }
 
 /// Replays every access of `source` on an immediate machine.
@@ -39,18 +43,20 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
     let folios = source.recorded.as_ref().map_or(&[][..], |recorded| &recorded.folios);
     // Single insertions matter only where several threads force the same pages.
     let mut folios = if source.threads.len() > 1 { folios } else { &[] }.iter().peekable();
-    let mut anchors = source.anchors.iter().peekable();
+    let own_reads = replay.machine.policy().paths().own_reads();
+    let next = if own_reads { task::next_of_read(source) } else { Vec::new() };
+    let mut anchors = source.anchors.iter().enumerate().peekable();
     let accesses = source.accesses.iter().map(Some).chain([None]);
     for (number, access) in accesses.enumerate() {
         let until = access.map_or(u64::MAX, |access| access.seq);
         loop {
-            let anchor = anchors.peek().map_or(u64::MAX, |anchor| anchor.seq);
+            let anchor = anchors.peek().map_or(u64::MAX, |(_, anchor)| anchor.seq);
             let folio = folios.peek().map_or(u64::MAX, |folio| folio.seq);
             if anchor.min(folio) >= until {
                 break;
             }
-            if let Some(anchor) = anchors.next_if(|_| anchor < folio) {
-                replay.anchor(anchor);
+            if let Some((number, anchor)) = anchors.next_if(|_| anchor < folio) {
+                replay.anchor(anchor, next.get(number).copied().flatten());
             } else if let Some(folio) = folios.next() {
                 replay.inserted(folio);
             }
@@ -76,6 +82,12 @@ impl TraceOrder<'_, '_> {
         let open = access.open as usize;
         self.finish(thread);
         match access.kind {
+            AccessKind::Read { pos, count } if self.machine.policy().paths().own_reads() => {
+                self.begin_read(thread, open, pos, count);
+            }
+            AccessKind::WillNeed { page, pages } if self.machine.policy().paths().own_reads() => {
+                self.begin_forced(thread, open, page, pages);
+            }
             AccessKind::Read { pos, count } => {
                 let end = ByteOffset(pos.0.saturating_add(count));
                 let size_bytes = self.machine.file_of(open).limits.size_bytes;
@@ -95,8 +107,12 @@ impl TraceOrder<'_, '_> {
     /// A folio was inserted by a thread: its forced readahead has come to that page.
     fn inserted(&mut self, folio: &RecordedFolio) {
         let thread = folio.thread as usize;
-        if let Some(Running::Forced { open, fill }) = self.running[thread] {
-            self.force_until(thread, open, fill, folio.page.0 + 1);
+        match self.running[thread] {
+            Some(Running::Forced { open, fill }) => {
+                self.force_until(thread, open, fill, folio.page.0 + 1);
+            }
+            Some(Running::Task(task)) => self.task_inserted(thread, task, folio.page),
+            _ => {}
         }
     }
 
@@ -109,9 +125,12 @@ impl TraceOrder<'_, '_> {
         self.running[thread] = (!done).then_some(Running::Forced { open, fill });
     }
 
-    /// Runs a thread's read up to a recorded point.
-    fn anchor(&mut self, anchor: &Anchor) {
+    /// Runs a thread's read up to a recorded point; `next` is the page of the one after it.
+    fn anchor(&mut self, anchor: &Anchor, next: Option<PageIndex>) {
         let thread = anchor.thread as usize;
+        if let Some(Running::Task(task)) = self.running[thread] {
+            return self.task_anchor(thread, task, anchor, next);
+        }
         let Some(Running::Read(mut reading)) = self.running[thread] else {
             return self.finish(thread);
         };
@@ -172,6 +191,7 @@ impl TraceOrder<'_, '_> {
             Some(Running::Forced { open, mut fill }) => {
                 self.machine.advance_will_need(open, &mut fill, u64::MAX);
             }
+            Some(Running::Task(task)) => self.finish_task(thread, task),
             None => {}
         }
     }
@@ -185,21 +205,21 @@ impl TraceOrder<'_, '_> {
 
 /// Executes one access to its end on an immediate machine.
 pub fn execute(machine: &mut Machine<'_>, access: &Access) {
-    let open = access.open as usize;
+    let (thread, open) = (access.thread as usize, access.open as usize);
     match access.kind {
         AccessKind::Read { pos, count } => machine.read(open, pos, count),
-        AccessKind::Touch { page } => touch(machine, open, page),
-        AccessKind::Fault { page, retry } if machine.policy().has_own_faults() => {
+        AccessKind::Touch { page } => touch(machine, thread, open, page),
+        AccessKind::Fault { page, retry } if machine.policy().paths().own_faults() => {
             if !retry {
-                touch(machine, open, page);
+                touch(machine, thread, open, page);
             }
         }
         AccessKind::FaultAround { first, last, served, retry }
-            if machine.policy().has_own_faults() =>
+            if machine.policy().paths().own_faults() =>
         {
             let page = machine.first_unmapped(open, first, last).filter(|_| served && !retry);
             if let Some(page) = page {
-                touch(machine, open, page);
+                touch(machine, thread, open, page);
             }
         }
         AccessKind::Fault { page, retry } => {
@@ -220,9 +240,9 @@ pub fn execute(machine: &mut Machine<'_>, access: &Access) {
 }
 
 /// A touch with as many tries as it takes.
-fn touch(machine: &mut Machine<'_>, open: usize, page: PageIndex) {
+fn touch(machine: &mut Machine<'_>, thread: usize, open: usize, page: PageIndex) {
     let mut retry = false;
-    while let FaultResult::Retry(_) = machine.touch(open, page, retry) {
+    while let FaultResult::Retry(_) = machine.touch(thread, open, page, retry) {
         retry = true;
     }
 }

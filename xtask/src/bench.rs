@@ -1,22 +1,20 @@
 //! Reads per second of the native policies and of a kernel tree's own code, per workload.
 //!
-//! Both decide the same folios; the tree's code also logs every decision, as its C interface does.
+//! All decide the same folios. A worker's time is that of two processes, so what is measured is time
+//! on the wall: on a machine that is busy with something else the figures mean nothing.
 
-use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
-use anyhow::Context;
-
-use cpu_time::ThreadTime;
-
-use kernel::{Access, Built, InstanceSettings, Isolation, Options, Session, Tree};
+use analysis::tree::{PREFIX, ReadPath, TreeOptions, build, generation_of, parse_policy};
 use replay::machine::Machine;
-use replay::policy;
+use replay::policy::{self, Policy};
 use traces::access::{File, Mapping, Open, Source};
 use traces::event::FileId;
 use traces::settings::Settings;
 use traces::units::ByteOffset;
 
-const FILE_BYTES: u64 = 4 << 30;
+const FILE_BYTES: u64 = 1 << 30;
 
 /// A stream of reads of one size.
 #[derive(Clone, Copy)]
@@ -65,77 +63,70 @@ impl Pattern {
     }
 }
 
-pub(crate) fn run(tree: Option<&Path>) -> anyhow::Result<()> {
-    let built = tree.map(build).transpose()?;
-    let policy = policy_of(built.as_ref())?;
-    println!("million reads per second of CPU time, best of three, under {policy}");
-    println!("{:24} {:>10} {:>12} {:>8}", "workload", "native", "kernel code", "ratio");
+/// A way of getting decisions.
+struct Column {
+    name: &'static str,
+    policy: Arc<dyn Policy>,
+}
+
+pub(crate) fn run(tree: Option<&str>) -> anyhow::Result<()> {
+    let columns = columns(tree)?;
+    println!("million reads per second, best of five, for {}", columns[0].policy.name());
+    print!("{:24}", "workload");
+    columns.iter().for_each(|column| print!(" {:>17}", column.name));
+    println!();
     for &(name, pattern, size) in WORKLOADS {
-        let native = native(pattern, size, FILE_BYTES, policy)?;
-        let tree = built.as_ref().map(|built| kernel_code(built, pattern, size)).transpose()?;
-        let tree = tree.map_or(String::new(), |tree| format!("{tree:12.2} {:8.2}", native / tree));
-        println!("{name:24} {native:10.2} {tree}");
+        print!("{name:24}");
+        for column in &columns {
+            print!(" {:17.3}", reads_per_us(&*column.policy, pattern, size, FILE_BYTES));
+        }
+        println!();
     }
-    println!("the same, sequential 4 KiB, as the file and with it the number of reads grows");
+    println!("natively, sequential 4 KiB, as the file and with it the number of reads grows");
     for reads in [1_000_000, 10_000_000, 100_000_000] {
-        let native = native(Pattern::Sequential, 4 << 10, reads * (4 << 10), policy)?;
-        println!("{:24} {native:10.2}", format!("{} million reads", reads / 1_000_000));
+        let native = &*columns[0].policy;
+        let speed = reads_per_us(native, Pattern::Sequential, 4 << 10, reads * (4 << 10));
+        println!("{:24} {speed:17.3}", format!("{} million reads", reads / 1_000_000));
     }
     Ok(())
 }
 
-fn build(tree: &Path) -> anyhow::Result<Built> {
-    let tree = Tree::parse(&tree.display().to_string())?;
-    let options = Options { isolation: Isolation::InProcess, ..Options::default() };
-    Ok(Built::new(&tree, &options)?)
-}
-
-/// The generation of the tree, or the newest one.
-fn policy_of(built: Option<&Built>) -> anyhow::Result<&'static str> {
-    let Some(built) = built else { return Ok("linux-7.3") };
-    let version = built.version_guess().unwrap_or("unknown");
-    policy::for_kernel(version).with_context(|| format!("no policy for kernel {version}"))
-}
-
-/// The tree's own `mm/readahead.c` and read path, in this process.
-fn kernel_code(built: &Built, pattern: Pattern, size: u64) -> anyhow::Result<f64> {
-    const BLOCK: usize = 1 << 16;
-    let session = Session::start(built, &Isolation::InProcess)?;
-    let mut best = f64::MAX;
-    let mut reads = 0;
-    for _ in 0..3 {
-        let settings = InstanceSettings { i_size: FILE_BYTES, ..InstanceSettings::default() };
-        let mut instance = session.instance(settings)?;
-        let open = instance.open()?;
-        let mut accesses = Vec::new();
-        reads = pattern.for_each(size, FILE_BYTES, |pos| {
-            accesses.push(Access::read(open, ByteOffset(pos), size));
-        });
-        let begin = ThreadTime::now();
-        for block in accesses.chunks(BLOCK) {
-            instance.replay(block)?;
-        }
-        best = best.min(begin.elapsed().as_secs_f64());
+/// The native policy, and the tree's code in this process and in a worker, with each read path.
+fn columns(tree: Option<&str>) -> anyhow::Result<Vec<Column>> {
+    let Some(tree) = tree else {
+        return Ok(vec![Column { name: "native", policy: policy::parse("linux-7.3")? }]);
+    };
+    let spec = format!("{PREFIX}{tree}");
+    let line = generation_of(&build(&spec, &TreeOptions::default())?);
+    let mut columns = vec![Column { name: "native", policy: policy::parse(line)? }];
+    for (name, in_process, read_path) in [
+        ("tree, in process", true, ReadPath::Tree),
+        ("tree, worker", false, ReadPath::Tree),
+        ("readahead only, in", true, ReadPath::Native),
+        ("the same, worker", false, ReadPath::Native),
+    ] {
+        let options = TreeOptions { in_process, read_path, ..TreeOptions::default() };
+        columns.push(Column { name, policy: parse_policy(&spec, &options)? });
     }
-    Ok(reads as f64 / best / 1e6)
+    Ok(columns)
 }
 
-/// The native policy.
-fn native(pattern: Pattern, size: u64, file_bytes: u64, name: &str) -> anyhow::Result<f64> {
-    let policy = policy::parse(name)?;
+/// Reads per microsecond, of which the tree's code gets one at a time.
+fn reads_per_us(policy: &dyn Policy, pattern: Pattern, size: u64, file_bytes: u64) -> f64 {
     let mut best = f64::MAX;
     let mut reads = 0;
-    for _ in 0..3 {
+    for _ in 0..5 {
         let source = one_file(file_bytes);
-        let mut machine = Machine::new(&*policy, &source, true, false);
-        let begin = ThreadTime::now();
+        let mut machine = Machine::new(policy, &source, true, false);
+        let begin = Instant::now();
         reads = pattern.for_each(size, file_bytes, |pos| {
             machine.read(0, ByteOffset(pos), size);
             machine.submitted.clear();
         });
         best = best.min(begin.elapsed().as_secs_f64());
+        assert_eq!(machine.failure, None);
     }
-    Ok(reads as f64 / best / 1e6)
+    reads as f64 / best / 1e6
 }
 
 /// A source of one file, one open and no accesses.

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use analysis::load::{LoadError, LoadOptions, Loaded, load};
 use analysis::recover::recover;
+use analysis::tree::{TreeOptions, parse_policy};
 use analysis::verify::{CaptureVerify, verify};
 use anyhow::Context;
-use replay::policy;
+use replay::policy::{self, Policy};
 use traces::streams::StreamError;
 
 use crate::captures::{self, settings, stem};
@@ -21,13 +22,19 @@ const CHANGED: &[(&str, &str)] = &[
     ("linux-7.3-syncra", "linux-7.3+randread-readahead-disabled"),
 ];
 
-pub(crate) fn run(folders: &[PathBuf]) -> anyhow::Result<()> {
+pub(crate) fn run(
+    folders: &[PathBuf],
+    policy: Option<&str>,
+    in_process: bool,
+) -> anyhow::Result<()> {
+    let options = TreeOptions { in_process, ..TreeOptions::default() };
+    let policy = policy.map(|spec| parse_policy(spec, &options)).transpose()?;
     let captures = captures::find(folders)?;
     println!("| capture | policy | folios | matched | data reads | matched | in order |");
     println!("|---|---|---|---|---|---|---|");
     let (mut exact, mut failed) = (0, Vec::new());
     for capture in &captures {
-        match check(capture) {
+        match check(capture, policy.as_deref()) {
             Ok(result) => {
                 exact += usize::from(result.exact);
                 println!("{}", row(capture, &result));
@@ -57,7 +64,7 @@ fn row(capture: &Path, result: &CaptureVerify) -> String {
         "| {}/{} | {} | {} | {} | {}{unrecorded} | {} | {in_order} |",
         folder.to_string_lossy(),
         stem(capture),
-        result.policy,
+        short(&result.policy),
         result.folios.recorded,
         result.folios.matched,
         result.device_reads.recorded,
@@ -65,7 +72,17 @@ fn row(capture: &Path, result: &CaptureVerify) -> String {
     )
 }
 
-fn check(capture: &Path) -> anyhow::Result<CaptureVerify> {
+/// A policy without the folders of a tree and its patch.
+fn short(policy: &str) -> String {
+    let names = policy.split(',').map(|part| {
+        let (key, path) = part.split_once(['=', ':']).map_or(("", part), |(key, path)| (key, path));
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if key.is_empty() { name.to_owned() } else { format!("{key}:{name}") }
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn check(capture: &Path, named: Option<&dyn Policy>) -> anyhow::Result<CaptureVerify> {
     let mut options = LoadOptions { set: settings(capture), ..LoadOptions::default() };
     let mut loaded = load(capture, &options);
     let list = capture.with_file_name(format!("{}.ops.txt", stem(capture)));
@@ -75,6 +92,9 @@ fn check(capture: &Path) -> anyhow::Result<CaptureVerify> {
     }
     let mut source = loaded?.source;
     let of_release = recover(&mut source).context("no policy for its kernel")?;
+    if let Some(policy) = named {
+        return Ok(verify(&source, policy)?);
+    }
     let folder = capture.parent().and_then(Path::file_name).unwrap_or_default();
     let changed = CHANGED.iter().find(|(name, _)| folder == *name);
     let policy = changed.map_or(Ok(of_release), |(_, name)| policy::parse(name))?;

@@ -9,6 +9,7 @@ mod gallery;
 mod timing;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -26,6 +27,13 @@ enum Task {
         /// Folders of captures.
         #[arg(required = true)]
         folders: Vec<PathBuf>,
+        /// Hold them against this policy, such as `tree:linux-source-6.12.tar.xz`, rather than the
+        /// built-in one of the kernel that made them.
+        #[arg(long)]
+        policy: Option<String>,
+        /// Run a kernel tree's code in this process.
+        #[arg(long)]
+        in_process: bool,
     },
     /// Hold predicted times against captures of workloads that were recorded twice.
     Timing {
@@ -51,7 +59,7 @@ enum Task {
     Bench {
         /// A kernel tree to measure beside them.
         #[arg(long)]
-        tree: Option<PathBuf>,
+        tree: Option<String>,
     },
     /// Draw docs/gallery again.
     Gallery,
@@ -63,9 +71,15 @@ enum Task {
     },
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
+    // The worker that a kernel tree's code runs in is this program, started again.
+    if let Some(code) = kernel::run_if_asked() {
+        return Ok(code);
+    }
     match Cli::parse().task {
-        Task::Fidelity { folders } => fidelity::run(&folders),
+        Task::Fidelity { folders, policy, in_process } => {
+            fidelity::run(&folders, policy.as_deref(), in_process)
+        }
         Task::Timing { folder, calibrate_on } => timing::run(&folder, &calibrate_on),
         Task::Differential { trees, accesses, policy } => {
             differential::run(&trees, accesses, policy.as_deref())
@@ -73,5 +87,6 @@ fn main() -> anyhow::Result<()> {
         Task::Bench { tree } => bench::run(tree.as_deref()),
         Task::Gallery => gallery::run(),
         Task::Browser { screenshots } => browser::run(screenshots.as_deref()),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use traces::access::Mapping;
 use traces::units::PageIndex;
 
 use crate::page_cache::Folio;
 use crate::readahead::{FileKey, ForcedFill, Readahead};
+use crate::task::{Hold, Progress, TaskAccess};
 use crate::xarray::NoHole;
 
 mod align_async_window;
@@ -33,6 +33,16 @@ mod skip_overlapped;
 pub trait Policy: Send + Sync {
     /// Name on the command line.
     fn name(&self) -> &str;
+
+    /// What whoever reads its results should know of it.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What its code would do on a kernel and a replay does not make it do.
+    fn not_modelled(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Facts about the read and mmap path that belong to the same kernel.
     fn rules(&self) -> Rules;
@@ -58,21 +68,21 @@ pub trait Policy: Send + Sync {
     /// The end of a forced readahead that was begun.
     fn end_forced(&self, _rac: &mut Readahead<'_>) {}
 
-    /// A program touches a page of a mapping that is not in the page table. Policies with a fault
-    /// path of their own read what it reads and return the pages it maps, as (first, pages).
-    fn touch(
-        &self,
-        _rac: &mut Readahead<'_>,
-        _page: PageIndex,
-        _mapping: Mapping,
-    ) -> Option<Vec<(PageIndex, u64)>> {
-        None
+    /// Whose code carries out reads, faults and forced readahead.
+    fn paths(&self) -> Paths {
+        Paths::BuiltIn
     }
 
-    /// Whether [`touch`](Self::touch) does anything, so that recorded parts of a fault are not
-    /// replayed one by one.
-    fn has_own_faults(&self) -> bool {
-        false
+    /// Begins an access of `thread` as a task of the policy's own code, or goes on with its task if
+    /// there is no access. Only for policies with [`paths`](Self::paths) of their own.
+    fn run_task(
+        &self,
+        _rac: &mut Readahead<'_>,
+        _thread: u32,
+        _access: Option<TaskAccess>,
+        _hold: Hold,
+    ) -> Progress {
+        Progress::RETURNED
     }
 
     /// The read path has put a folio into the cache without readahead. For policies that keep a
@@ -81,6 +91,36 @@ pub trait Policy: Send + Sync {
 
     /// A folio has left the cache. For policies that keep a page cache of their own.
     fn evicted(&self, _file: FileKey, _folio: Folio) {}
+
+    /// The data of the folios that start in `from..to` has arrived. For policies that keep a page
+    /// cache of their own.
+    fn arrived(&self, _file: FileKey, _from: PageIndex, _to: PageIndex) {}
+
+    /// A file is not replayed any more. For policies that keep a page cache of their own.
+    fn forgotten(&self, _file: FileKey) {}
+}
+
+/// Whose code carries out accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    /// This crate's, by the policy's [`Rules`].
+    BuiltIn,
+    /// The policy's for faults, this crate's for reads and forced readahead.
+    OwnFaults,
+    /// The policy's for all of them.
+    Own,
+}
+
+impl Paths {
+    /// Whether faults are the policy's.
+    pub fn own_faults(self) -> bool {
+        self != Self::BuiltIn
+    }
+
+    /// Whether reads and forced readahead are the policy's.
+    pub fn own_reads(self) -> bool {
+        self == Self::Own
+    }
 }
 
 /// When `prev_pos` of the open file is written.

@@ -68,6 +68,8 @@ pub(crate) fn mainline() -> PolicyResult {
         },
         cache_lock: CacheLock { acquisitions: 9721, lookups: 1024, ..CacheLock::default() },
         windows: 2052,
+        notes: Vec::new(),
+        not_modelled: &[],
         failure: None,
     }
 }
@@ -83,6 +85,8 @@ pub(crate) fn align() -> PolicyResult {
         request_sizes: vec![size(4, 3), size(12, 2), size(124, 1), size(256, 2), size(512, 1021)],
         cache_lock: CacheLock { acquisitions: 1039, ..CacheLock::default() },
         windows: 1027,
+        notes: Vec::new(),
+        not_modelled: &[],
         failure: None,
         ..mainline()
     }
@@ -262,6 +266,8 @@ pub(crate) fn several() -> ReplayReport {
         device_use: DeviceUse::default(),
         cache_lock,
         windows: 0,
+        notes: Vec::new(),
+        not_modelled: &[],
         failure: None,
     };
     let skipping = CacheLock { contended: 2144, forced_skipped: 1210, ..lock };

@@ -21,11 +21,28 @@ pub fn replay(report: &ReplayReport, style: &Style) -> String {
     out.push('\n');
     out += &table(report, style);
     out.push('\n');
+    out += &notes(report, style);
     match &report.verify {
         Some(verify) => out += &verify_lines(verify, style),
         None => out += &(style.paint(words::NOT_VERIFIED, CARE) + "\n"),
     }
     out
+}
+
+/// What to know of policies that are kernel trees, each thing once.
+fn notes(report: &ReplayReport, style: Style) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for result in &report.results {
+        let notes = result.notes.iter().map(|note| style.labelled("note", note));
+        let gaps = result.not_modelled.join("; ");
+        let gaps = (!gaps.is_empty()).then(|| style.labelled("left out", &gaps));
+        for line in notes.chain(gaps) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
 }
 
 /// Settings by origin, so that what was assumed stands out.

@@ -30,19 +30,48 @@ static struct folio *look_up(struct kiocb *iocb, size_t count)
 	return folio;
 }
 
+/* From the position on, up to a hole, before a marked folio, or with one that is still being read. */
+static void collect(struct kiocb *iocb, size_t count, struct folio_batch *batch)
+{
+	struct file *file = iocb->ki_filp;
+	pgoff_t index = iocb->ki_pos >> PAGE_SHIFT;
+	pgoff_t end = DIV_ROUND_UP(iocb->ki_pos + count, PAGE_SIZE);
+
+	while (index < end) {
+		struct folio *folio = xa_load(&file->f_mapping->i_pages, index);
+
+		if (!folio || (folio_batch_count(batch) && folio_test_readahead(folio)))
+			break;
+		folio_get(folio);
+		if (!folio_batch_add(batch, folio) || !folio_test_uptodate(folio))
+			break;
+		index = folio->index + folio_nr_pages(folio);
+	}
+}
+
 ssize_t filemap_read(struct kiocb *iocb, struct iov_iter *iter, ssize_t already)
 {
 	struct inode *inode = iocb->ki_filp->f_mapping->host;
+	struct folio_batch batch;
+	unsigned int i;
 
+	folio_batch_init(&batch);
 	while (iov_iter_count(iter) && iocb->ki_pos < i_size_read(inode)) {
-		struct folio *folio = look_up(iocb, iov_iter_count(iter));
-		size_t offset = iocb->ki_pos & (folio_size(folio) - 1);
-		size_t left = min_t(size_t, folio_size(folio) - offset, i_size_read(inode) - iocb->ki_pos);
-		size_t n = copy_folio_to_iter(folio, offset, left, iter);
+		look_up(iocb, iov_iter_count(iter));
+		collect(iocb, iov_iter_count(iter), &batch);
+		if (!folio_test_uptodate(batch.folios[batch.nr - 1]))
+			folio_wait_locked(batch.folios[batch.nr - 1]);
+		for (i = 0; i < folio_batch_count(&batch); i++) {
+			struct folio *folio = batch.folios[i];
+			size_t offset = iocb->ki_pos & (folio_size(folio) - 1);
+			size_t left = min_t(size_t, folio_size(folio) - offset, i_size_read(inode) - iocb->ki_pos);
+			size_t n = copy_folio_to_iter(folio, offset, left, iter);
 
-		folio_wait_locked(folio);
-		iocb->ki_pos += n;
-		already += n;
+			iocb->ki_pos += n;
+			already += n;
+			folio_put(folio);
+		}
+		folio_batch_init(&batch);
 	}
 	iocb->ki_filp->f_ra.prev_pos = iocb->ki_pos;
 	return already;
