@@ -95,8 +95,8 @@ fn a_tree_is_a_policy_with_either_read_path() {
         let report = json(&[&["replay", &folder.workload()][..], &args].concat());
         let result = &report["results"][0];
         assert_eq!(result["policy"], spec);
-        assert_eq!(result["pages"]["inserted"], 2 * 4096, "{path}");
-        assert_eq!(result["device_reads"]["bytes"], 2 << 24, "{path}");
+        assert_eq!(result["pages"]["inserted"], 4096, "{path}");
+        assert_eq!(result["device_reads"]["bytes"], 16 << 20, "{path}");
     }
 }
 

@@ -388,6 +388,10 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             Step::Again { cpu_ns } => Some(now + cpu_ns),
             Step::Wait(folio) => {
                 let file = self.source.opens[access.open as usize].file;
+                // A folio beyond the end of the file is zeroed while it is sent.
+                if self.machine.files[file as usize].cache.is_uptodate(folio) {
+                    return Some(now);
+                }
                 state.waiting = Some((now, file, folio.index));
                 self.waiting.push(thread);
                 None

@@ -73,7 +73,9 @@ pub(crate) fn run(tree: Option<&str>) -> anyhow::Result<()> {
     let columns = columns(tree)?;
     println!("million reads per second, best of five, for {}", columns[0].policy.name());
     print!("{:24}", "workload");
-    columns.iter().for_each(|column| print!(" {:>17}", column.name));
+    for column in &columns {
+        print!(" {:>17}", column.name);
+    }
     println!();
     for &(name, pattern, size) in WORKLOADS {
         print!("{name:24}");

@@ -1,7 +1,7 @@
 //! The native policies against kernel trees' own code, access by access, on random workloads.
 //!
-//! Both run their own read path, mmap path and page cache; what must agree is every folio that an
-//! access puts into the cache, in order.
+//! Both run their own read path, mmap path and page cache, for several open files of one file; what
+//! must agree is every folio that an access puts into the cache, in order.
 
 use analysis::tree::{TreeOptions, build};
 use anyhow::Context;
@@ -19,6 +19,8 @@ const ROUND: u64 = 10_000;
 /// Accesses given to the tree's code at once.
 const BLOCK: usize = 1000;
 const FILE_BYTES: u64 = (48 << 20) + 1234;
+/// Open files of the file.
+const OPENS: usize = 3;
 
 pub(crate) fn run(trees: &[String], accesses: u64, policy: Option<&str>) -> anyhow::Result<()> {
     for tree in trees {
@@ -67,21 +69,25 @@ fn compare(session: &Session, policy: &dyn Policy, round: u64) -> anyhow::Result
         max_order: limits.order_max.value,
         ..InstanceSettings::default()
     })?;
-    let open = instance.open()?;
+    let opens = (0..OPENS).map(|_| instance.open()).collect::<kernel::Result<Vec<_>>>()?;
     let mut folios = 0;
-    let mut pos = 0;
+    let mut positions = [0; OPENS];
     for block in 0..ROUND / BLOCK as u64 {
-        let kinds: Vec<AccessKind> =
-            (0..BLOCK).map(|_| next_access(&mut random, &mut pos)).collect();
-        let theirs = of_tree(&mut instance, open, &kinds)?;
-        for (number, (kind, theirs)) in kinds.iter().zip(theirs).enumerate() {
-            let ours = of_machine(&mut machine, *kind);
+        let accesses: Vec<(usize, AccessKind)> = (0..BLOCK)
+            .map(|_| {
+                let open = random.below(OPENS as u64) as usize;
+                (open, next_access(&mut random, &mut positions[open]))
+            })
+            .collect();
+        let theirs = of_tree(&mut instance, &opens, &accesses)?;
+        for (number, ((open, kind), theirs)) in accesses.iter().zip(theirs).enumerate() {
+            let ours = of_machine(&mut machine, *open, *kind);
             folios += ours.len() as u64;
             let part = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
             let at = part.unwrap_or(ours.len().min(theirs.len()));
             anyhow::ensure!(
                 ours == theirs,
-                "access {}, {kind:?}, ra_pages {}, io_pages {}, order_max {}: {} and {} folios; \
+                "access {}, open {open}, {kind:?}, ra_pages {}, io_pages {}, order_max {}: {} and {} folios; \
                  number {at} is {:?} natively, {:?} by the tree",
                 block * BLOCK as u64 + number as u64,
                 limits.ra_pages.value,
@@ -99,6 +105,7 @@ fn compare(session: &Session, policy: &dyn Policy, round: u64) -> anyhow::Result
 
 fn settings(random: &mut Random) -> Source {
     let mut source = crate::bench::one_file(FILE_BYTES);
+    source.opens = vec![source.opens[0]; OPENS];
     let settings = &mut source.settings;
     settings.ra_pages.value = [32, 32, 32, 0, 96, 192, 1024][random.below(7) as usize];
     settings.max_sectors_kb.value = [128, 512, 1280, 2048][random.below(4) as usize];
@@ -137,7 +144,7 @@ fn next_access(random: &mut Random, pos: &mut u64) -> AccessKind {
     }
 }
 
-fn of_machine(machine: &mut Machine<'_>, kind: AccessKind) -> Vec<Folio> {
+fn of_machine(machine: &mut Machine<'_>, open: usize, kind: AccessKind) -> Vec<Folio> {
     // An eviction takes the folio that holds the page, as reclaim would.
     if let AccessKind::Evict { page, .. } = kind {
         if let Some(folio) = machine.files[0].cache.folio_at(page) {
@@ -145,7 +152,8 @@ fn of_machine(machine: &mut Machine<'_>, kind: AccessKind) -> Vec<Folio> {
         }
         return Vec::new();
     }
-    execute(machine, &Access { time: Time(0), seq: 0, thread: 0, open: 0, think_ns: 0, kind });
+    let open = open as u32;
+    execute(machine, &Access { time: Time(0), seq: 0, thread: 0, open, think_ns: 0, kind });
     machine.submitted.clear();
     let decisions = machine.files[0].log.decisions.replace(Vec::new()).unwrap_or_default();
     let inserted = decisions.into_iter().filter_map(|decision| match decision {
@@ -158,11 +166,11 @@ fn of_machine(machine: &mut Machine<'_>, kind: AccessKind) -> Vec<Folio> {
 /// What the tree's code inserts, per access.
 fn of_tree(
     instance: &mut Instance,
-    open: OpenId,
-    kinds: &[AccessKind],
+    opens: &[OpenId],
+    accesses: &[(usize, AccessKind)],
 ) -> anyhow::Result<Vec<Vec<Folio>>> {
-    let accesses: Vec<kernel::Access> = kinds.iter().map(|kind| translate(open, *kind)).collect();
-    let decisions = instance.replay(&accesses)?;
+    let translated = accesses.iter().map(|(open, kind)| translate(opens[*open], *kind));
+    let decisions = instance.replay(&translated.collect::<Vec<_>>())?;
     let folios = |access| {
         let of_access = decisions.of(access).filter_map(|decision| match decision.what {
             Decided::Folio { index, order, .. } => Some(Folio { index, order }),
@@ -170,7 +178,7 @@ fn of_tree(
         });
         of_access.collect()
     };
-    Ok((0..kinds.len()).map(folios).collect())
+    Ok((0..accesses.len()).map(folios).collect())
 }
 
 fn translate(open: OpenId, kind: AccessKind) -> kernel::Access {

@@ -60,12 +60,11 @@ impl Mirror {
             None => self.instance.insert(session.instance(settings(rac))?),
         };
         let known = self.opens.get(&rac.open).copied();
-        let open = match known {
-            Some(open) => open,
-            None => {
-                let ra_pages = rac.limits.ra_pages;
-                OpenMirror { id: instance.open()?, ra_pages, random: false }
-            }
+        let open = if let Some(open) = known {
+            open
+        } else {
+            let ra_pages = rac.limits.ra_pages;
+            OpenMirror { id: instance.open()?, ra_pages, random: false }
         };
         let advice = advice(open, rac);
         let batch = &mut self.untold;

@@ -100,7 +100,9 @@ fn follow(rac: &mut Readahead<'_>, decided: &[Decided]) -> bool {
         let next = rest[1..].iter().position(is_trigger).map_or(rest.len(), |at| at + 1);
         let (part, after) = rest.split_at(next);
         note(rac, part);
-        part.iter().for_each(|decided| fits &= carry_out(rac, decided));
+        for decided in part {
+            fits &= carry_out(rac, decided);
+        }
         rest = after;
     }
     fits
