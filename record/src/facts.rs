@@ -79,9 +79,14 @@ fn add_settings(mount: &Mount, sidecar: &mut Sidecar) {
         ("max_sectors_kb", main.and_then(|queue| queue.max_sectors_kb)),
         ("max_segments", main.and_then(|queue| queue.max_segments)),
         ("max_segment_size", main.and_then(|queue| queue.max_segment_size)),
+        ("chunk_sectors", main.and_then(|queue| queue.chunk_sectors)),
+        ("nr_requests", main.and_then(|queue| queue.nr_requests)),
     ];
     let settings = &mut sidecar.settings;
     settings.insert("fs".to_owned(), mount.fs_type.clone().into());
+    if let Some(scheduler) = main.and_then(|queue| queue.scheduler.clone()) {
+        settings.insert("scheduler".to_owned(), scheduler.into());
+    }
     for (key, value) in numbers {
         if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
             settings.insert(key.to_owned(), value.into());

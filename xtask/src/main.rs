@@ -6,12 +6,16 @@ mod captures;
 mod differential;
 mod fidelity;
 mod gallery;
+mod fuse_law;
 mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use fuse_law::TimingLawArgs;
+use fuse_law::workload::Workload;
 
 #[derive(Debug, Parser)]
 #[command(about = "Development tasks")]
@@ -42,6 +46,18 @@ enum Task {
         /// Workloads whose first run is calibrated on; every other one if missing.
         #[arg(long, value_delimiter = ',')]
         calibrate_on: Vec<String>,
+    },
+    /// Hold calibration and predicted times against a device whose timing is known (as root).
+    TimingLaw(TimingLawArgs),
+    /// Read a file as one of the workloads of `timing-law` does.
+    #[command(hide = true)]
+    ReadWorkload {
+        /// Which.
+        workload: Workload,
+        /// Device reads, about.
+        reads: u64,
+        /// The file.
+        file: PathBuf,
     },
     /// Hold the native policies against kernel trees' own code on random accesses.
     Differential {
@@ -81,6 +97,8 @@ fn main() -> anyhow::Result<ExitCode> {
             fidelity::run(&folders, policy.as_deref(), in_process)
         }
         Task::Timing { folder, calibrate_on } => timing::run(&folder, &calibrate_on),
+        Task::TimingLaw(args) => fuse_law::run(&args),
+        Task::ReadWorkload { workload, reads, file } => workload.run(reads, &file),
         Task::Differential { trees, accesses, policy } => {
             differential::run(&trees, accesses, policy.as_deref())
         }
