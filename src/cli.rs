@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Judge a corpus under two policies, or against a baseline; the exit code is the verdict.
     Gate(GateArgs),
+    /// Write captures as Parquet, for other tools and to be read again.
+    Convert(ConvertArgs),
     /// Fit a device model to recorded latencies.
     Calibrate(CalibrateArgs),
     /// Run a program and record what it reads, through tracefs.
@@ -287,6 +289,18 @@ pub(crate) struct ExplainArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// Captures, or folders of captures.
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub(crate) captures: Vec<PathBuf>,
+    /// The file to write, or for several captures the folder.
+    #[arg(short = 'o', long = "output", value_name = "FILE|DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod calibrate;
 mod cli;
 mod compare;
+mod convert;
 mod exit;
 mod explain;
 mod gate;
@@ -49,6 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Compare(args) => compare::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Gate(args) => gate::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Record(args) => record::run(args),
         Command::Policy(args) => policy::run(args),

@@ -9,7 +9,7 @@ use analysis::replay::Model;
 use analysis::result::{ReplayReport, view_settings};
 use analysis::tree::parse_policy;
 use replay::policy::Policy;
-use traces::capture::Severity;
+use traces::capture::{Losses, Severity};
 use traces::settings::{Origin, Settings};
 
 use crate::cli::{DeviceArgs, SourceArgs, TreeArgs};
@@ -61,8 +61,14 @@ impl SourceArgs {
 
 /// Says what a capture lost, for commands whose reports do not.
 pub(crate) fn warn_of_losses(path: &Path, loaded: &Loaded) {
-    let losses = loaded.capture.as_ref().map(|capture| capture.losses.to_string());
-    for loss in losses.unwrap_or_default().lines() {
+    if let Some(capture) = &loaded.capture {
+        warn_of(path, &capture.losses);
+    }
+}
+
+/// Says what was lost.
+pub(crate) fn warn_of(path: &Path, losses: &Losses) {
+    for loss in losses.to_string().lines() {
         eprintln!("rareplay: {}: {loss}", path.display());
     }
 }

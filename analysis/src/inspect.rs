@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use traces::access::{Fidelity, Source};
 use traces::capture::{Capture, Header, Losses};
-use traces::event::{EventKind, Syscall};
 use traces::units::{PAGE_SIZE, Time};
 
 use crate::result::{DeviceReads, FolioCounts, SettingView, StreamCounts, view_settings};
@@ -151,53 +150,12 @@ fn view_streams(source: &Source) -> StreamsView {
 fn count_events(capture: &Capture) -> EventCounts {
     let mut by_kind = BTreeMap::new();
     for event in &capture.events {
-        *by_kind.entry(event_name(&event.kind)).or_default() += 1;
+        *by_kind.entry(event.kind.name()).or_default() += 1;
     }
     EventCounts {
         total: capture.events.len() as u64,
         by_kind,
         unused: capture.unused_events.clone(),
-    }
-}
-
-/// The kernel's name for an event; merges of both directions are one kind.
-fn event_name(kind: &EventKind) -> &'static str {
-    match kind {
-        EventKind::BufferedRead { .. } => "xfs_file_buffered_read",
-        EventKind::GetPages { .. } => "mm_filemap_get_pages",
-        EventKind::Fault { .. } => "mm_filemap_fault",
-        EventKind::MapPages { .. } => "mm_filemap_map_pages",
-        EventKind::AddToPageCache { .. } => "mm_filemap_add_to_page_cache",
-        EventKind::DeleteFromPageCache { .. } => "mm_filemap_delete_from_page_cache",
-        EventKind::RaUnbounded { .. } => "page_cache_ra_unbounded",
-        EventKind::RaOrder { .. } => "page_cache_ra_order",
-        EventKind::SyncRa { .. } => "page_cache_sync_ra",
-        EventKind::AsyncRa { .. } => "page_cache_async_ra",
-        EventKind::BioQueue { .. } => "block_bio_queue",
-        EventKind::BioMerge { .. } => "block_bio_merge",
-        EventKind::BioSplit { .. } => "block_split",
-        EventKind::Unplug { .. } => "block_unplug",
-        EventKind::RqIssue { .. } => "block_rq_issue",
-        EventKind::RqComplete { .. } => "block_rq_complete",
-        EventKind::SyscallEnter { call, .. } => syscall_names(*call).0,
-        EventKind::SyscallExit { call, .. } => syscall_names(*call).1,
-    }
-}
-
-fn syscall_names(call: Syscall) -> (&'static str, &'static str) {
-    match call {
-        Syscall::Read => ("sys_enter_read", "sys_exit_read"),
-        Syscall::Pread64 => ("sys_enter_pread64", "sys_exit_pread64"),
-        Syscall::Readv => ("sys_enter_readv", "sys_exit_readv"),
-        Syscall::Preadv => ("sys_enter_preadv", "sys_exit_preadv"),
-        Syscall::Openat => ("sys_enter_openat", "sys_exit_openat"),
-        Syscall::Close => ("sys_enter_close", "sys_exit_close"),
-        Syscall::Lseek => ("sys_enter_lseek", "sys_exit_lseek"),
-        Syscall::Fadvise64 => ("sys_enter_fadvise64", "sys_exit_fadvise64"),
-        Syscall::Readahead => ("sys_enter_readahead", "sys_exit_readahead"),
-        Syscall::Mmap => ("sys_enter_mmap", "sys_exit_mmap"),
-        Syscall::Madvise => ("sys_enter_madvise", "sys_exit_madvise"),
-        Syscall::Sendfile64 => ("sys_enter_sendfile64", "sys_exit_sendfile64"),
     }
 }
 

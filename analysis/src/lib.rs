@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod events;
 pub mod explain;
 pub mod gate;
 pub mod history;

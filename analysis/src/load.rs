@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use parser::{Collector, Sink};
 use traces::access::Source;
 use traces::capture::{Capture, LossKind};
 use traces::ops::{self, OpsError};
@@ -10,6 +11,8 @@ use traces::sidecar::{self, Sidecar, SidecarError};
 use traces::streams::{self, StreamError, StreamOptions};
 use traces::workload::{self, WorkloadError};
 
+use crate::events::{self, Filter, ReadError, Stated};
+
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,6 +20,9 @@ pub enum LoadError {
     /// It is not a capture this program reads.
     #[error(transparent)]
     Capture(#[from] parser::Error),
+    /// It is a table, but not one of a capture.
+    #[error(transparent)]
+    Table(#[from] ReadError),
     /// It is not a workload description.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
@@ -100,7 +106,17 @@ pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
         }
         files = sidecar.files;
     }
-    let mut capture = parser::read_path(path)?;
+    let (mut capture, stated) = read(path)?;
+    let settings = {
+        let mut stated = stated.settings(path)?;
+        stated.overlay(settings);
+        stated
+    };
+    let files = if files.is_empty() { stated.sidecar.files } else { files };
+    let accesses = match accesses {
+        Some(list) => Some((read_accesses(&list)?, list)),
+        None => stated.accesses.map(|text| (text, path.to_owned())),
+    };
     let allow_inferred = options.allow_inferred || accesses.is_some();
     let stream_options = StreamOptions { settings, allow_inferred, files };
     let name = path.display().to_string();
@@ -123,11 +139,39 @@ fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
     Ok(settings)
 }
 
-/// Takes the accesses from a list, if there is one.
-fn with_accesses(mut source: Source, list: Option<PathBuf>) -> Result<Source, LoadError> {
-    if let Some(path) = list {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| LoadError::Accesses { path: path.clone(), source })?;
+/// Hands the events of a capture to `sink`. Returns everything else, and what it brings along if it is
+/// one that was converted. Groups of events that `filter` does not want are left out where they can.
+pub(crate) fn stream(
+    path: &Path,
+    filter: &Filter,
+    sink: &mut dyn Sink,
+) -> Result<(Capture, Stated), LoadError> {
+    if path.is_dir() {
+        return Ok((parser::stream_path(path, sink)?, Stated::default()));
+    }
+    let mut input = parser::open(path)?;
+    if events::is_table(&mut input)? {
+        return Ok(events::stream(input, filter, sink)?);
+    }
+    Ok((parser::stream_input(input, sink)?, Stated::default()))
+}
+
+/// Reads a whole capture, its events in time order.
+fn read(path: &Path) -> Result<(Capture, Stated), LoadError> {
+    let mut collector = Collector::default();
+    let (capture, stated) = stream(path, &Filter::default(), &mut collector)?;
+    Ok((collector.finish(capture), stated))
+}
+
+/// Reads a list of accesses.
+pub(crate) fn read_accesses(path: &Path) -> Result<String, LoadError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| LoadError::Accesses { path: path.to_owned(), source })
+}
+
+/// Takes the accesses from a list and its path, if there is one.
+fn with_accesses(mut source: Source, list: Option<(String, PathBuf)>) -> Result<Source, LoadError> {
+    if let Some((text, path)) = list {
         ops::replace_accesses(&mut source, &text)
             .map_err(|source| LoadError::Ops { path, source })?;
     }

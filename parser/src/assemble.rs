@@ -105,8 +105,8 @@ impl<'s> Assembler<'s> {
 }
 
 /// The sink behind [`read`](crate::read): keeps all events.
-#[derive(Default)]
-pub(crate) struct Collector {
+#[derive(Debug, Default)]
+pub struct Collector {
     events: Vec<Event>,
 }
 
@@ -118,7 +118,7 @@ impl Sink for Collector {
 
 impl Collector {
     /// The whole capture, its events in time order; ties keep the order of the file.
-    pub(crate) fn finish(mut self, capture: Capture) -> Capture {
+    pub fn finish(mut self, capture: Capture) -> Capture {
         if !self.events.is_sorted_by_key(|event| event.time) {
             self.events.sort_by_key(|event| event.time);
         }

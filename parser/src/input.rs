@@ -68,7 +68,7 @@ pub(crate) struct Damage {
 /// The bytes of a capture, unpacked, with a view of what comes next.
 ///
 /// Damaged compressed data ends the input early; [`Input::damage`] tells.
-pub(crate) struct Input<'r> {
+pub struct Input<'r> {
     /// What errors call the input.
     pub(crate) name: String,
     reader: BoxRead<'r>,
@@ -85,7 +85,7 @@ pub(crate) struct Input<'r> {
 
 impl<'r> Input<'r> {
     /// Takes `reader` and unpacks it as long as it starts with a known compression.
-    pub(crate) fn open(reader: impl Read + 'r, name: &str) -> Result<Self, Error> {
+    pub fn open(reader: impl Read + 'r, name: &str) -> Result<Self, Error> {
         let mut input = Self::unpacked(Box::new(reader), name, "");
         for _ in 0..NESTING_MAX {
             let head = input.peek(8)?;
@@ -111,7 +111,7 @@ impl<'r> Input<'r> {
     }
 
     /// The whole input, for formats that are read here and there. Nothing may have been consumed.
-    pub(crate) fn random_access(&mut self) -> Result<Source, Error> {
+    pub fn random_access(&mut self) -> Result<Source, Error> {
         if let Some(file) = self.file.take() {
             return Source::file(file, &self.name);
         }
@@ -141,6 +141,16 @@ impl<'r> Input<'r> {
             damage: None,
             file: None,
         }
+    }
+
+    /// What errors call the input.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it begins with these bytes.
+    pub fn starts_with(&mut self, magic: &[u8]) -> Result<bool, Error> {
+        Ok(self.peek(magic.len())? == magic)
     }
 
     /// Bytes handed out so far: the position in the unpacked data.

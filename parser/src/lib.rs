@@ -59,12 +59,13 @@ use std::path::Path;
 
 use traces::capture::Capture;
 
-pub use assemble::Sink;
+pub use assemble::{Collector, Sink};
 pub use error::Error;
 pub use histogram::{OrderBucket, OrderHistogram, OrderHistograms, read_histograms};
+pub use input::Input;
+pub use source::Source;
 
-use assemble::{Assembler, Collector};
-use input::Input;
+use assemble::Assembler;
 
 /// Reads the capture at `path` into memory, its events in time order.
 ///
@@ -87,10 +88,11 @@ pub fn read(reader: impl Read, name: &str) -> Result<Capture, Error> {
 ///
 /// The capture returned holds everything but the events.
 pub fn stream(reader: impl Read, name: &str, sink: &mut dyn Sink) -> Result<Capture, Error> {
-    read_input(Input::open(reader, name)?, sink)
+    stream_input(Input::open(reader, name)?, sink)
 }
 
-fn read_input(mut input: Input<'_>, sink: &mut dyn Sink) -> Result<Capture, Error> {
+/// Reads a capture from an input that is open, as [`stream`] does. Nothing of it may have been read.
+pub fn stream_input(mut input: Input<'_>, sink: &mut dyn Sink) -> Result<Capture, Error> {
     let format = detect::detect(&mut input)?;
     let mut assembler = Assembler::new(format.name, sink);
     (format.read)(&mut input, &mut assembler)?;
@@ -109,5 +111,10 @@ pub fn stream_path(path: &Path, sink: &mut dyn Sink) -> Result<Capture, Error> {
         directory::read(path, &mut assembler)?;
         return Ok(assembler.finish());
     }
-    read_input(directory::open(path)?, sink)
+    stream_input(open(path)?, sink)
+}
+
+/// Opens the file at `path`.
+pub fn open(path: &Path) -> Result<Input<'static>, Error> {
+    directory::open(path)
 }

@@ -11,7 +11,7 @@ use crate::bytes::Endian;
 const TAKE_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes that can be read at any position.
-pub(crate) struct Source {
+pub struct Source {
     /// What errors call it.
     pub(crate) name: String,
     store: Store,
@@ -35,7 +35,9 @@ impl Source {
         Self { name: name.to_owned(), store: Store::Memory(bytes) }
     }
 
-    pub(crate) fn len(&self) -> u64 {
+    /// How many bytes there are.
+    #[expect(clippy::len_without_is_empty, reason = "an input that is empty is no source")]
+    pub fn len(&self) -> u64 {
         match &self.store {
             Store::File { bytes, .. } => *bytes,
             Store::Memory(bytes) => bytes.len() as u64,
@@ -43,7 +45,7 @@ impl Source {
     }
 
     /// The bytes from `offset` on: `wanted`, or fewer at the end.
-    pub(crate) fn read(&self, offset: u64, wanted: u64) -> Result<Vec<u8>, Error> {
+    pub fn read(&self, offset: u64, wanted: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         self.read_into(&mut bytes, offset, wanted)?;
         Ok(bytes)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::event::{Comm, Event};
 
@@ -21,7 +21,7 @@ pub enum Severity {
 }
 
 /// Every way in which a capture can hold less than what happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossKind {
     /// A line or record that no parser understood.
@@ -67,7 +67,7 @@ impl LossKind {
 }
 
 /// One loss counter with its first occurrence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// How often, in the unit [`LossKind::describe`] names.
     pub count: u64,
@@ -76,7 +76,7 @@ pub struct Loss {
 }
 
 /// All losses of a capture. Empty is good.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Losses(pub BTreeMap<LossKind, Loss>);
 
@@ -140,7 +140,7 @@ impl Comms {
 }
 
 /// What a capture says about itself apart from its events.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Format the file was recognised as, such as `ftrace text`.
     pub format: String,

@@ -135,6 +135,30 @@ pub enum Syscall {
     Sendfile64,
 }
 
+impl Syscall {
+    /// Every call, with the names of its two events.
+    pub const ALL: [(Self, &str, &str); 12] = [
+        (Self::Read, "sys_enter_read", "sys_exit_read"),
+        (Self::Pread64, "sys_enter_pread64", "sys_exit_pread64"),
+        (Self::Readv, "sys_enter_readv", "sys_exit_readv"),
+        (Self::Preadv, "sys_enter_preadv", "sys_exit_preadv"),
+        (Self::Openat, "sys_enter_openat", "sys_exit_openat"),
+        (Self::Close, "sys_enter_close", "sys_exit_close"),
+        (Self::Lseek, "sys_enter_lseek", "sys_exit_lseek"),
+        (Self::Fadvise64, "sys_enter_fadvise64", "sys_exit_fadvise64"),
+        (Self::Readahead, "sys_enter_readahead", "sys_exit_readahead"),
+        (Self::Mmap, "sys_enter_mmap", "sys_exit_mmap"),
+        (Self::Madvise, "sys_enter_madvise", "sys_exit_madvise"),
+        (Self::Sendfile64, "sys_enter_sendfile64", "sys_exit_sendfile64"),
+    ];
+
+    /// The names of its two events.
+    fn names(self) -> (&'static str, &'static str) {
+        let (_, enter, exit) = Self::ALL[self as usize];
+        (enter, exit)
+    }
+}
+
 /// What an event says. Field names are the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
@@ -303,6 +327,30 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The kernel's name for the event; merges of both directions are one kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::BufferedRead { .. } => "xfs_file_buffered_read",
+            Self::GetPages { .. } => "mm_filemap_get_pages",
+            Self::Fault { .. } => "mm_filemap_fault",
+            Self::MapPages { .. } => "mm_filemap_map_pages",
+            Self::AddToPageCache { .. } => "mm_filemap_add_to_page_cache",
+            Self::DeleteFromPageCache { .. } => "mm_filemap_delete_from_page_cache",
+            Self::RaUnbounded { .. } => "page_cache_ra_unbounded",
+            Self::RaOrder { .. } => "page_cache_ra_order",
+            Self::SyncRa { .. } => "page_cache_sync_ra",
+            Self::AsyncRa { .. } => "page_cache_async_ra",
+            Self::BioQueue { .. } => "block_bio_queue",
+            Self::BioMerge { .. } => "block_bio_merge",
+            Self::BioSplit { .. } => "block_split",
+            Self::Unplug { .. } => "block_unplug",
+            Self::RqIssue { .. } => "block_rq_issue",
+            Self::RqComplete { .. } => "block_rq_complete",
+            Self::SyscallEnter { call, .. } => call.names().0,
+            Self::SyscallExit { call, .. } => call.names().1,
+        }
+    }
+
     /// The file an event names, if it names one.
     pub fn file(&self) -> Option<FileId> {
         match *self {

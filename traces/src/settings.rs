@@ -52,8 +52,13 @@ impl<T> Setting<T> {
 
     /// Takes `value` if its origin is at least as good as the present one's.
     pub fn offer(&mut self, value: T, origin: Origin) {
-        if origin >= self.origin {
-            *self = Self { value, origin };
+        self.take(Self { value, origin });
+    }
+
+    /// Becomes `other` if its origin is at least as good.
+    fn take(&mut self, other: Self) {
+        if other.origin >= self.origin {
+            *self = other;
         }
     }
 }
@@ -259,6 +264,21 @@ impl Settings {
             self.order_max.offer(Order(0), Origin::Recovered);
         }
         self.filesystem.offer(name.to_owned(), origin);
+    }
+
+    /// Takes each value of `later` whose origin is at least as good.
+    pub fn overlay(&mut self, later: Self) {
+        self.kernel.take(later.kernel);
+        self.policy.take(later.policy);
+        self.filesystem.take(later.filesystem);
+        self.ra_pages.take(later.ra_pages);
+        self.max_sectors_kb.take(later.max_sectors_kb);
+        self.segments_max.take(later.segments_max);
+        self.segment_bytes_max.take(later.segment_bytes_max);
+        self.order_min.take(later.order_min);
+        self.order_max.take(later.order_max);
+        self.memory_pages.take(later.memory_pages);
+        self.file_size_bytes.take(later.file_size_bytes);
     }
 
     /// `bdi->io_pages`.

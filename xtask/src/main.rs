@@ -8,6 +8,7 @@ mod fidelity;
 mod gallery;
 mod fuse_law;
 mod timing;
+mod parquet_check;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,6 +72,15 @@ enum Task {
         #[arg(long)]
         policy: Option<String>,
     },
+    /// Run the queries of docs/parquet.md with DuckDB and polars over a converted capture.
+    ParquetCheck {
+        /// The capture.
+        #[arg(default_value = "traces/corpus/linux-6.18/seq1m_after4k_ms512.ftrace.zst")]
+        capture: PathBuf,
+        /// A Python that has both.
+        #[arg(long, default_value = "python3")]
+        python: PathBuf,
+    },
     /// Measure the native policies, and the same decisions made by a kernel tree's own code.
     Bench {
         /// A kernel tree to measure beside them.
@@ -102,6 +112,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Differential { trees, accesses, policy } => {
             differential::run(&trees, accesses, policy.as_deref())
         }
+        Task::ParquetCheck { capture, python } => parquet_check::run(&capture, &python),
         Task::Bench { tree } => bench::run(tree.as_deref()),
         Task::Gallery => gallery::run(),
         Task::Browser { screenshots } => browser::run(screenshots.as_deref()),

@@ -1,0 +1,137 @@
+//! From a table to a capture.
+
+use std::io;
+use std::ops::RangeInclusive;
+
+use columns::{Group, ReadAt, Table};
+use parser::{Input, Sink, Source};
+use traces::capture::Capture;
+use traces::event::Event;
+
+use super::names::Names;
+use super::notes::{KEY_ACCESSES, KEY_CAPTURE, Notes, Stated};
+use super::row::Row;
+
+/// Events handed on at a time.
+const BATCH_EVENTS: usize = 4096;
+
+/// A table that is no capture.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It cannot be read, or is another table.
+    #[error(transparent)]
+    Table(#[from] columns::Error),
+    /// Its bytes cannot be had.
+    #[error(transparent)]
+    Input(#[from] parser::Error),
+    /// A row is no event.
+    #[error("{name}: row {row}: column `{column}`: expected a value that a `{event}` can have")]
+    Row {
+        /// The file.
+        name: String,
+        /// Number of the row among those read, from 0.
+        row: u64,
+        /// The column.
+        column: &'static str,
+        /// The event of the row.
+        event: String,
+    },
+    /// The footer does not say what the capture was.
+    #[error("{name}: footer key `{KEY_CAPTURE}`: {found}")]
+    Notes {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        found: String,
+    },
+}
+
+/// Which events are wanted. Row groups that have none are not read; the others come whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Those of this thread.
+    pub pid: Option<u32>,
+    /// Those of this time.
+    pub time_ns: Option<RangeInclusive<u64>>,
+}
+
+impl Filter {
+    fn keeps(&self, group: &Group<'_>) -> bool {
+        let has = |column, wanted: RangeInclusive<i64>| {
+            let range = group.range(column);
+            range.is_none_or(|range| range.start() <= wanted.end() && wanted.start() <= range.end())
+        };
+        let pid = self.pid.map(i64::from);
+        let time = self.time_ns.as_ref().map(|time| {
+            let clamp = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+            clamp(*time.start())..=clamp(*time.end())
+        });
+        pid.is_none_or(|pid| has("pid", pid..=pid)) && time.is_none_or(|time| has("time_ns", time))
+    }
+}
+
+/// Whether an input is a table.
+pub fn is_table(input: &mut Input<'_>) -> Result<bool, parser::Error> {
+    input.starts_with(columns::MAGIC)
+}
+
+/// Hands the events of a table to `sink` in the order they were written in. Returns everything else, and
+/// what was stated of the capture when it was written.
+pub fn stream(
+    mut input: Input<'_>,
+    filter: &Filter,
+    sink: &mut dyn Sink,
+) -> Result<(Capture, Stated), ReadError> {
+    let name = input.name().to_owned();
+    let table = Table::open(Bytes(input.random_access()?), &name)?;
+    let rows = table.rows_where::<Row>(|group| filter.keeps(group))?;
+    let (mut capture, stated) = notes(&table, &name)?;
+    let mut names = Names::default();
+    let mut batch: Vec<Event> = Vec::with_capacity(BATCH_EVENTS);
+    for (number, row) in (0..).zip(rows) {
+        let row = row?;
+        batch.push(row.event(&mut names).map_err(|column| ReadError::Row {
+            name: name.clone(),
+            row: number,
+            column,
+            event: row.event.as_str().to_owned(),
+        })?);
+        if batch.len() == BATCH_EVENTS {
+            sink.events(&batch, &names.comms);
+            batch.clear();
+        }
+    }
+    if !batch.is_empty() {
+        sink.events(&batch, &names.comms);
+    }
+    capture.comms = names.comms;
+    Ok((capture, stated))
+}
+
+/// What the footer says.
+fn notes(table: &Table, name: &str) -> Result<(Capture, Stated), ReadError> {
+    let error = |found: String| ReadError::Notes { name: name.to_owned(), found };
+    let text = table.note(KEY_CAPTURE).ok_or_else(|| error("not there".to_owned()))?;
+    let notes: Notes = serde_json::from_str(text).map_err(|source| error(source.to_string()))?;
+    let Notes { header, losses, unused_events, sidecar, given } = notes;
+    let accesses = table.note(KEY_ACCESSES).map(str::to_owned);
+    let capture = Capture { header, losses, unused_events, ..Capture::default() };
+    Ok((capture, Stated { sidecar, given, accesses }))
+}
+
+/// The bytes of a table.
+struct Bytes(Source);
+
+impl ReadAt for Bytes {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.0.len())
+    }
+
+    fn read_at(&self, offset: u64, wanted: usize) -> io::Result<Vec<u8>> {
+        self.0.read(offset, wanted as u64).map_err(|error| match error {
+            parser::Error::Io { source, .. } => source,
+            other => io::Error::other(other),
+        })
+    }
+}

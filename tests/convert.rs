@@ -1,0 +1,139 @@
+//! Captures to tables and back, with the program: the same results, and clear refusals.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
+const CAPTURE: &str = "linux-6.18/seq1m_after4k_ms512.ftrace.zst";
+
+fn rareplay(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("rareplay").unwrap();
+    command.current_dir(CORPUS).env("NO_COLOR", "1").args(args);
+    command
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = rareplay(args).assert().success().get_output().stdout.clone();
+    String::from_utf8(output).unwrap()
+}
+
+/// Exit code and standard error of a run that fails, without the folder's name.
+fn failure(args: &[&str], folder: &Path) -> (i32, String) {
+    let output = rareplay(args).assert().failure().get_output().clone();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), stderr.replace(&*folder.to_string_lossy(), "FOLDER"))
+}
+
+/// A result without the name of its source.
+fn nameless(args: &[&str]) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("source");
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(values) => values.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::from_str(&stdout(args)).unwrap();
+    strip(&mut value);
+    value
+}
+
+/// The table of [`CAPTURE`].
+fn table(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("run.parquet").display().to_string();
+    assert_eq!(stdout(&["convert", CAPTURE, "-o", &path]), format!("{path}: 17088 events\n"));
+    path
+}
+
+#[test]
+fn a_table_is_a_source_like_its_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table(&folder);
+    let policies = ["--policy", "linux-6.18", "--policy", "align-async-window-v2"];
+    let runs: [(&str, &[&str]); 4] =
+        [("inspect", &[]), ("verify", &[]), ("replay", &policies), ("compare", &policies)];
+    for (command, more) in runs {
+        let of = |source| nameless(&[&[command, source, "--format", "json"], more].concat());
+        assert_eq!(of(&table), of(CAPTURE), "{command}");
+    }
+    // Two runs of one thing.
+    stdout(&["compare", CAPTURE, &table]);
+    stdout(&["gate", &table, "--baseline", "linux-6.18", "--candidate", "linux-6.18"]);
+}
+
+/// What was given when it was converted holds, until something else is given.
+#[test]
+fn settings_given_stay_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.parquet").display().to_string();
+    stdout(&["convert", CAPTURE, "--set", "read_ahead_kb=4096", "-o", &path]);
+    let ra = |args: &[&str]| {
+        let inspected = nameless(&[&["inspect", &path, "--format", "json"], args].concat());
+        let settings = inspected["streams"]["settings"].as_array().unwrap().clone();
+        let found = settings.into_iter().find(|setting| setting["key"] == "read_ahead_kb").unwrap();
+        (found["value"].as_str().unwrap().to_owned(), found["origin"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(ra(&[]), ("4096".to_owned(), "given".to_owned()));
+    assert_eq!(ra(&["--set", "read_ahead_kb=64"]), ("64".to_owned(), "given".to_owned()));
+}
+
+#[test]
+fn a_folder_becomes_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("tables").display().to_string();
+    let printed = stdout(&["convert", "linux-6.12", "linux-7.3/mmap_seq.ftrace.zst", "-o", &to]);
+    let names: Vec<_> =
+        printed.lines().map(|line| line.split(':').next().unwrap().replace(&to, "")).collect();
+    assert_eq!(
+        names,
+        [
+            "/interleaved2.ftrace.parquet",
+            "/mmap_seq.ftrace.parquet",
+            "/seq1m_after4k_ms1024.ftrace.parquet"
+        ]
+    );
+    stdout(&["verify", &to]);
+}
+
+#[test]
+fn what_is_no_table_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(table(&folder)).unwrap();
+    let refused = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let (code, stderr) = failure(&["inspect", &path.display().to_string()], folder.path());
+        assert_eq!(code, 65, "{stderr}");
+        stderr
+    };
+    let mut footer = bytes.clone();
+    let end = footer.len();
+    footer[end - 8..end - 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut page = bytes.clone();
+    page[1000] ^= 0x10;
+    insta::assert_snapshot!(
+        [
+            refused("cut.parquet", &bytes[..bytes.len() / 2]),
+            refused("start.parquet", &bytes[..6]),
+            refused("footer.parquet", &footer),
+            refused("page.parquet", &page),
+        ]
+        .concat()
+    );
+    let to_itself = folder.path().join("none/x.parquet").display().to_string();
+    let (code, _) = failure(&["convert", "README.md", "-o", &to_itself], folder.path());
+    assert_eq!(code, 65);
+    assert!(!Path::new(&to_itself).exists(), "nothing is left behind");
+    let (code, stderr) =
+        failure(&["convert", CAPTURE, "linux-6.1", "-o", &table(&folder)], folder.path());
+    assert_eq!(
+        (code, &*stderr),
+        (64, "rareplay: -o FOLDER/run.parquet: several captures need a folder\n")
+    );
+}
