@@ -6,6 +6,7 @@ use crate::cli::CalibrateArgs;
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
+    args.source.check(&args.captures)?;
     let mut ready = Vec::new();
     for path in &args.captures {
         let one = args.source.ready(path)?;

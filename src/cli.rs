@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use analysis::tree::{self, TreeOptions};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use traces::event::Device;
+use traces::units::Time;
 
 /// Replays Linux readahead: what another readahead would do to a recorded workload.
 #[derive(Debug, Parser)]
@@ -73,6 +75,14 @@ pub(crate) struct SourceArgs {
     #[arg(long)]
     pub(crate) allow_loss: bool,
 
+    /// Another file of the same run, such as blktrace's beside ftrace's; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) join: Vec<PathBuf>,
+
+    /// Clock of the capture's time stamps, such as mono, where the file does not say.
+    #[arg(long, value_name = "CLOCK")]
+    pub(crate) clock: Option<String>,
+
     /// Take the accesses from this list instead of the capture's events.
     #[arg(long, value_name = "FILE")]
     pub(crate) accesses: Option<PathBuf>,
@@ -129,10 +139,39 @@ pub(crate) struct InspectArgs {
     /// Captures.
     #[arg(required = true, value_name = "CAPTURE")]
     pub(crate) captures: Vec<PathBuf>,
+    /// List only the files that most bytes were asked of.
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// What part of a capture to look at. Options of different kinds must all hold; of values of one
+/// kind, any.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Only this thread, and the requests it made; may be repeated.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+    /// Only threads of this name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) comm: Vec<String>,
+    /// Only files and requests of this device; the two may differ, as with partitions.
+    #[arg(long, value_name = "MAJOR:MINOR", value_parser = parse_device)]
+    pub(crate) dev: Vec<Device>,
+    /// Only this file, and the requests for it (decimal, or hexadecimal after 0x).
+    #[arg(long, value_name = "INODE", value_parser = parse_inode)]
+    pub(crate) inode: Vec<u64>,
+    /// Only from this time stamp on, in seconds on the clock of the trace.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) from: Option<Time>,
+    /// Only up to this time stamp.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) to: Option<Time>,
 }
 
 #[derive(Debug, Args)]
@@ -402,4 +441,21 @@ fn parse_inode(text: &str) -> Result<u64, String> {
         None => text.parse(),
     };
     parsed.map_err(|_| "expected an inode number, decimal or hexadecimal after 0x".to_owned())
+}
+
+fn parse_device(text: &str) -> Result<Device, String> {
+    let numbers = text.split_once(':').and_then(|(major, minor)| {
+        Some(Device { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    });
+    numbers.ok_or_else(|| "expected MAJOR:MINOR, as lsblk shows them".to_owned())
+}
+
+/// Seconds with up to nine digits behind the point, exactly.
+fn parse_seconds(text: &str) -> Result<Time, String> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let time = (is_digits(seconds) && is_digits(fraction) && fraction.len() <= 9)
+        .then(|| format!("{seconds}{fraction:0<9}").parse().ok())
+        .flatten();
+    time.map(Time).ok_or_else(|| "expected seconds, such as 2084.021443".to_owned())
 }

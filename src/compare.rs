@@ -12,6 +12,7 @@ use crate::cli::{CompareArgs, Format, UsageError};
 use crate::{exit, gate, output, replay, sources};
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    args.source.check(&args.sources)?;
     match (&args.sources[..], args.policies.len()) {
         ([source], 2) => policies(args, source),
         ([base, candidate], 0) => recorded(args, base, candidate),

@@ -1,17 +1,23 @@
 //! `rareplay inspect`
 
-use analysis::inspect::inspect;
-use analysis::load::open;
+use analysis::inspect::{Filter, inspect};
+use analysis::load::open_part;
 
-use crate::cli::{Format, InspectArgs};
+use crate::cli::{FilterArgs, Format, InspectArgs};
 use crate::{exit, output};
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
+    args.source.check(&args.captures)?;
+    let filter = args.filter.filter();
     for path in &args.captures {
-        let opened = open(path, &args.source.options())?;
+        let (opened, filtered) = open_part(path, &args.source.options(), &filter)?;
         let name = path.display().to_string();
         let streams = opened.source.as_ref().map_err(ToString::to_string);
-        let report = inspect(&name, &opened.capture, streams);
+        let mut report = inspect(&name, &opened.capture, streams);
+        report.filter = filtered;
+        if let Some(count) = args.top.or(listed(args.output.format)) {
+            report.keep_files(count);
+        }
         output::print(&match args.output.format {
             Format::Text => reports::text::inspect(&report, &output::style()),
             Format::Json => reports::json::inspect(&report),
@@ -21,4 +27,22 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
         })?;
     }
     Ok(exit::OK)
+}
+
+/// Files listed where nothing says how many.
+fn listed(format: Format) -> Option<usize> {
+    matches!(format, Format::Text | Format::Mail).then_some(20)
+}
+
+impl FilterArgs {
+    fn filter(&self) -> Filter {
+        Filter {
+            pids: self.pid.clone(),
+            comms: self.comm.clone(),
+            devices: self.dev.clone(),
+            inodes: self.inode.clone(),
+            from: self.from,
+            to: self.to,
+        }
+    }
 }

@@ -15,6 +15,7 @@ use crate::cli::{Format, ReplayArgs, SourceArgs};
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
+    args.source.check(&args.sources)?;
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
     for path in &args.sources {

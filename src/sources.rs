@@ -11,8 +11,9 @@ use analysis::tree::parse_policy;
 use replay::policy::Policy;
 use traces::capture::{Losses, Severity};
 use traces::settings::{Origin, Settings};
+use traces::workload::is_workload;
 
-use crate::cli::{DeviceArgs, SourceArgs, TreeArgs};
+use crate::cli::{DeviceArgs, SourceArgs, TreeArgs, UsageError};
 
 /// A source ready to be replayed.
 pub(crate) struct Ready {
@@ -35,7 +36,18 @@ impl SourceArgs {
             set: self.set.clone(),
             allow_inferred: self.allow_inferred,
             accesses: self.accesses.clone(),
+            join: self.join.clone(),
+            clock: self.clock.clone(),
         }
+    }
+
+    /// Fails where options for the files of one run meet several captures.
+    pub(crate) fn check(&self, captures: &[PathBuf]) -> Result<(), UsageError> {
+        if self.join.is_empty() || captures.len() == 1 {
+            return Ok(());
+        }
+        let what = format!("--join is for one capture; given are {}", captures.len());
+        Err(UsageError(what))
     }
 
     /// Loads a source and recovers its settings.
@@ -108,41 +120,13 @@ pub(crate) fn model(args: &DeviceArgs) -> anyhow::Result<Model> {
     args.device.as_deref().map_or_else(|| Ok(Model::default()), |name| Ok(Model::load(name)?))
 }
 
-/// Captures to read: those named, and those in the folders named, by name. Some captures are folders
-/// themselves.
-///
-/// Files in a folder that belong to a capture rather than being one are left out.
-pub(crate) fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// Captures to read: those named, and those in the folders named, by name. Workload descriptions in
+/// a folder are left out: they recorded nothing.
+pub(crate) fn captures(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut captures = Vec::new();
     for path in paths {
-        if path.is_dir() && !parser::is_capture_directory(path) {
-            let before = files.len();
-            collect(path, &mut files)?;
-            files[before..].sort();
-        } else {
-            files.push(path.clone());
-        }
+        let files = analysis::gate::files(path)?.into_iter();
+        captures.extend(files.filter(|file| file == path || !is_workload(file)));
     }
-    Ok(files)
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let read = |error| anyhow::anyhow!("cannot read {}: {error}", folder.display());
-    for entry in std::fs::read_dir(folder).map_err(read)? {
-        let path = entry.map_err(read)?.path();
-        let is_capture_directory = path.is_dir() && parser::is_capture_directory(&path);
-        if path.is_dir() && !is_capture_directory {
-            collect(&path, files)?;
-        } else if is_capture_directory || is_capture_name(&path) {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Whether a file found in a folder may be a capture: notes, settings and tables beside it are not.
-fn is_capture_name(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = [".md", ".toml", ".tsv", ".csv", ".json", ".meta.txt", ".ops.txt", "env.txt"];
-    !name.starts_with('.') && !beside.iter().any(|suffix| name.ends_with(suffix))
+    Ok(captures)
 }

@@ -13,10 +13,11 @@ use crate::cli::{Format, VerifyArgs};
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
+    args.source.check(&args.captures)?;
     // A wrong name is the same mistake for every capture.
     sources::policies(args.policy.as_slice(), &args.tree)?;
     let model = sources::model(&args.device)?;
-    let files = sources::expand(&args.captures)?;
+    let files = sources::captures(&args.captures)?;
     let checked: Vec<_> = files.par_iter().map(|file| check(args, &model, file)).collect();
     let mut captures = Vec::new();
     let mut code = exit::OK;

@@ -17,6 +17,7 @@ use replay::readahead::{FileRa, Rule, Trigger};
 use replay::trace_order;
 use serde::Serialize;
 use traces::access::{AccessKind, Source};
+use traces::capture::Losses;
 use traces::units::{PAGE_SIZE, PageIndex};
 
 /// Name of the JSON schema.
@@ -152,6 +153,8 @@ pub struct Explanation {
     pub divergence: Option<Divergence>,
     /// Both policies.
     pub sides: [PolicySide; 2],
+    /// What the capture lost.
+    pub losses: Losses,
 }
 
 /// What to look at.
@@ -221,6 +224,7 @@ pub fn explain(
         order_max,
         divergence,
         sides: [side(&machines[0]), side(&machines[1])],
+        losses: source.losses.clone(),
     })
 }
 

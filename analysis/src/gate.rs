@@ -15,6 +15,7 @@ mod corpus;
 mod judge;
 mod measure;
 mod plant;
+mod reference;
 mod why;
 
 use std::collections::BTreeMap;
@@ -22,10 +23,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use traces::access::Fidelity;
+use traces::capture::Losses;
 
 pub use baseline::{BASELINE_SCHEMA, read_saved_side, write_baseline};
 pub use budget::{BudgetError, Budgets, Date};
-pub use corpus::{SourceFile, expand};
+pub use corpus::{SourceFile, expand, files};
 pub use judge::judge;
 pub use measure::{MeasureOptions, measure, recorded_side};
 pub use plant::self_test;
@@ -162,6 +164,8 @@ pub struct Entry {
     pub stream: Option<Fidelity>,
     /// How far its replays can be trusted, for a capture.
     pub proof: Option<Proof>,
+    /// What its captures lost.
+    pub losses: Losses,
 }
 
 /// Why a source gives no figures.
@@ -171,6 +175,15 @@ pub struct Refusal {
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
+    /// What its capture lost.
+    pub losses: Losses,
+}
+
+impl Refusal {
+    /// A refusal that has nothing to do with losses.
+    pub fn new(verdict: Verdict, reason: String) -> Self {
+        Self { verdict, reason, losses: Losses::default() }
+    }
 }
 
 /// One side of a gate: every source by its name.
@@ -216,6 +229,17 @@ pub struct SourceOutcome {
     pub orders: OrderChange,
     /// For a regression between two policies: where they part, and what keeps folios small.
     pub why: Vec<String>,
+    /// What the captures of the baseline and of the candidate lost.
+    pub losses: SideLosses,
+}
+
+/// What the captures of each side lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SideLosses {
+    /// Of the baseline.
+    pub baseline: Losses,
+    /// Of the candidate.
+    pub candidate: Losses,
 }
 
 /// The check that is farthest over, or nearest to, its budget.

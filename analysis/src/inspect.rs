@@ -5,6 +5,7 @@
 //! patterns, unused pages) is there when they can be built.
 
 mod files;
+mod filter;
 mod pattern;
 mod requests;
 mod usage;
@@ -14,11 +15,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use traces::access::{Fidelity, Source};
 use traces::capture::{Capture, Header, Losses};
+use traces::join::Join;
 use traces::units::{PAGE_SIZE, Time};
 
 use crate::result::{DeviceReads, FolioCounts, SettingView, StreamCounts, view_settings};
 
 pub use files::FileStats;
+pub use filter::{Filter, FilterView};
 pub use pattern::{AccessPattern, PatternCounts};
 pub use requests::{DeviceStats, Percentiles};
 
@@ -32,8 +35,14 @@ pub struct InspectReport {
     /// What the file says about itself.
     #[serde(flatten)]
     pub header: Header,
+    /// Time stamp of the first event, or of the first access where there are no events.
+    pub first_ns: u64,
     /// From the first to the last event.
     pub span_ns: u64,
+    /// What part of the capture the rest is of, where it is not all.
+    pub filter: Option<FilterView>,
+    /// Further files of the run that were joined to the first.
+    pub joins: Vec<Join>,
     /// Events.
     pub events: EventCounts,
     /// The access streams, where there are any.
@@ -48,6 +57,8 @@ pub struct InspectReport {
     pub devices: Vec<DeviceStats>,
     /// Files, most bytes asked for first.
     pub files: Vec<FileStats>,
+    /// Files left out of the list.
+    pub files_omitted: u64,
     /// What the capture lost.
     pub losses: Losses,
 }
@@ -118,11 +129,15 @@ pub fn inspect(name: &str, capture: &Capture, streams: Result<&Source, String>) 
         }
         Err(_) => (files::of_events(capture), None),
     };
+    let (first, last) = bounds(capture, streams.as_ref().ok().copied());
     InspectReport {
         schema: "rareplay.inspect/1",
         source: name.to_owned(),
         header: capture.header.clone(),
-        span_ns: span_ns(capture),
+        first_ns: first.0,
+        span_ns: last - first,
+        filter: None,
+        joins: capture.joins.clone(),
         events: count_events(capture),
         streams: streams.as_ref().ok().map(|source| view_streams(source)),
         no_streams: streams.err(),
@@ -130,13 +145,26 @@ pub fn inspect(name: &str, capture: &Capture, streams: Result<&Source, String>) 
         usage,
         devices: requests::collect(capture),
         files,
+        files_omitted: 0,
         losses: capture.losses.clone(),
     }
 }
 
-fn span_ns(capture: &Capture) -> u64 {
-    let time = |event: Option<&traces::event::Event>| event.map_or(Time(0), |event| event.time);
-    time(capture.events.last()) - time(capture.events.first())
+/// The first and the last time stamp.
+fn bounds(capture: &Capture, source: Option<&Source>) -> (Time, Time) {
+    let of_events = capture.events.first().zip(capture.events.last());
+    let of_accesses = source.and_then(|source| source.accesses.first().zip(source.accesses.last()));
+    let of_events = of_events.map(|(first, last)| (first.time, last.time));
+    let of_accesses = of_accesses.map(|(first, last)| (first.time, last.time));
+    of_events.or(of_accesses).unwrap_or_default()
+}
+
+impl InspectReport {
+    /// Leaves out all files but the first `count`.
+    pub fn keep_files(&mut self, count: usize) {
+        self.files_omitted += self.files.len().saturating_sub(count) as u64;
+        self.files.truncate(count);
+    }
 }
 
 fn view_streams(source: &Source) -> StreamsView {

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use parser::{Collector, Sink};
 use traces::access::Source;
-use traces::capture::{Capture, LossKind};
+use traces::capture::{Capture, Losses};
+use traces::join::{JoinError, Named, join};
 use traces::ops::{self, OpsError};
 use traces::settings::{Origin, SettingError, Settings};
 use traces::sidecar::{self, Sidecar, SidecarError};
 use traces::streams::{self, StreamError, StreamOptions};
 use traces::workload::{self, WorkloadError};
 
-use crate::events::{self, Filter, ReadError, Stated};
+use crate::events::{self, ReadError, Stated};
+use crate::inspect::{Filter, FilterView};
 
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +28,29 @@ pub enum LoadError {
     /// It is not a workload description.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// Another file of the run cannot be joined to it.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// It has accesses instead of events.
+    #[error("{name} lists accesses instead of events: there is nothing to filter by")]
+    NothingToFilter {
+        /// The list.
+        name: String,
+    },
     /// Its sidecar is wrong.
     #[error(transparent)]
     Sidecar(#[from] SidecarError),
     /// It has no usable access stream.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// It has no usable access stream, which what it lost may be the reason of.
+    #[error("{reason}\n{losses}")]
+    Damaged {
+        /// Why not.
+        reason: StreamError,
+        /// What it lost.
+        losses: Losses,
+    },
     /// A `--set` value is wrong.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -53,6 +72,18 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// The same error, with what the capture lost beside a lack of streams.
+    fn beside(self, losses: &Losses) -> Self {
+        match self {
+            Self::Stream(reason) if !losses.0.is_empty() => {
+                Self::Damaged { reason, losses: losses.clone() }
+            }
+            other => other,
+        }
+    }
+}
+
 /// How to load sources.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -62,6 +93,10 @@ pub struct LoadOptions {
     pub allow_inferred: bool,
     /// A list of accesses that stands for the capture's own.
     pub accesses: Option<PathBuf>,
+    /// Further files of the same run; those of the sidecar if there are none.
+    pub join: Vec<PathBuf>,
+    /// Clock of the capture's time stamps, where it does not say.
+    pub clock: Option<String>,
 }
 
 /// A loaded source; the capture it came from, if it is one.
@@ -90,23 +125,39 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     }
     let Opened { mut capture, source } = open(path, options)?;
     capture.events = Vec::new();
-    Ok(Loaded { source: source?, capture: Some(capture) })
+    let source = source.map_err(|error| error.beside(&capture.losses))?;
+    Ok(Loaded { source, capture: Some(capture) })
 }
 
 /// Reads a capture, and builds its streams as far as it has any.
 pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
+    Ok(open_part(path, options, &Filter::default())?.0)
+}
+
+/// The same of a part of a capture, with what the filter left.
+pub fn open_part(
+    path: &Path,
+    options: &LoadOptions,
+    filter: &Filter,
+) -> Result<(Opened, Option<FilterView>), LoadError> {
     let mut settings = given(options)?;
     let mut accesses = options.accesses.clone();
+    let mut joined = options.join.clone();
+    let mut clock = options.clock.clone();
     let mut files = Vec::new();
-    if let Some(path) = sidecar::path_for(path) {
-        let sidecar = Sidecar::read(&path)?;
-        sidecar.apply(&path, &mut settings)?;
+    if let Some(beside) = sidecar::path_for(path) {
+        let sidecar = Sidecar::read(&beside)?;
+        sidecar.apply(&beside, &mut settings)?;
         if let (None, Some(list)) = (&accesses, &sidecar.accesses) {
-            accesses = Some(path.with_file_name(list));
+            accesses = Some(beside.with_file_name(list));
         }
+        if joined.is_empty() {
+            joined = sidecar.joined(path);
+        }
+        clock = clock.or(sidecar.clock);
         files = sidecar.files;
     }
-    let (mut capture, stated) = read(path)?;
+    let (mut capture, stated) = read_joined(path, &joined, clock)?;
     let settings = {
         let mut stated = stated.settings(path)?;
         stated.overlay(settings);
@@ -120,14 +171,38 @@ pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
     let allow_inferred = options.allow_inferred || accesses.is_some();
     let stream_options = StreamOptions { settings, allow_inferred, files };
     let name = path.display().to_string();
-    let source = streams::build(&capture, &name, &stream_options)
-        .map_err(LoadError::from)
-        .and_then(|source| with_accesses(source, accesses));
-    if let Ok(Source { implausible_events: count @ 1.., .. }) = source {
-        let what = || "an event that names a place no file has".to_owned();
-        capture.losses.add(LossKind::BadFields, count, what);
+    let build = |capture: &Capture| streams::build(capture, &name, &stream_options);
+    let mut built = build(&capture);
+    let mut view = None;
+    if !filter.is_empty() {
+        if capture.iolog.is_some() {
+            return Err(LoadError::NothingToFilter { name });
+        }
+        view = Some(filter.apply(&mut capture, built.as_ref().ok()));
+        built = build(&capture);
     }
-    Ok(Opened { capture, source })
+    let source = built.map_err(LoadError::from);
+    let source = source.and_then(|source| with_accesses(source, accesses));
+    if let Ok(source) = &source {
+        capture.losses = source.losses.clone();
+    }
+    Ok((Opened { capture, source }, view))
+}
+
+/// Reads a capture and joins further files to it.
+fn read_joined(
+    path: &Path,
+    files: &[PathBuf],
+    clock: Option<String>,
+) -> Result<(Capture, Stated), LoadError> {
+    let (mut capture, stated) = read(path)?;
+    capture.header.clock = capture.header.clock.or(clock);
+    for file in files {
+        let first = Named { name: path.display().to_string(), capture };
+        let second = Named { name: file.display().to_string(), capture: read(file)?.0 };
+        capture = join(first, second)?;
+    }
+    Ok((capture, stated))
 }
 
 /// The `--set` values over the defaults.
@@ -143,7 +218,7 @@ fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
 /// one that was converted. Groups of events that `filter` does not want are left out where they can.
 pub(crate) fn stream(
     path: &Path,
-    filter: &Filter,
+    filter: &events::Filter,
     sink: &mut dyn Sink,
 ) -> Result<(Capture, Stated), LoadError> {
     if path.is_dir() {
@@ -159,7 +234,7 @@ pub(crate) fn stream(
 /// Reads a whole capture, its events in time order.
 fn read(path: &Path) -> Result<(Capture, Stated), LoadError> {
     let mut collector = Collector::default();
-    let (capture, stated) = stream(path, &Filter::default(), &mut collector)?;
+    let (capture, stated) = stream(path, &events::Filter::default(), &mut collector)?;
     Ok((collector.finish(capture), stated))
 }
 

@@ -18,7 +18,10 @@ use replay::trace_order;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use traces::access::{Fidelity, File, Recorded, Source};
+use traces::capture::Losses;
 use traces::units::{PAGE_SIZE, PageIndex, Sector};
+
+use crate::result::{SettingView, view_settings};
 
 /// Counts of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -121,14 +124,18 @@ pub struct CaptureVerify {
     pub first_difference: Option<Difference>,
     /// Time.
     pub timing: Timing,
+    /// Settings of the replay and where each came from.
+    pub settings: Vec<SettingView>,
+    /// What the capture lost.
+    pub losses: Losses,
 }
 
 /// A source that cannot be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// It is a workload description.
-    #[error("{name} is a workload description: it recorded nothing to verify against")]
+    /// It is a workload description or a list of accesses.
+    #[error("{name} is no recording of a kernel: there is nothing to verify against")]
     NothingRecorded {
         /// The source.
         name: String,
@@ -182,6 +189,8 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
         exact,
         first_difference: folio_difference.or(read_difference).filter(|_| differs),
         timing: Timing::default(),
+        settings: view_settings(&source.settings),
+        losses: source.losses.clone(),
     })
 }
 

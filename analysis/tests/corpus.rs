@@ -11,6 +11,12 @@ const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/corpus");
 
 /// Capture, folios and data reads as the kernel recorded them.
 const CAPTURES: &[(&str, u64, u64)] = &[
+    ("join/ext4_issue", 2597, 95),
+    ("join/ext4_mono", 2597, 95),
+    ("join/ext4_whole", 2597, 95),
+    ("join/xfs_issue", 2597, 94),
+    ("join/xfs_mono", 2597, 94),
+    ("join/xfs_whole", 2597, 94),
     ("linux-6.1/interleaved2", 2097, 2051),
     ("linux-6.1/mmap_rand", 18262, 1753),
     ("linux-6.1/seq512k_after4k_ms256", 12292, 2050),

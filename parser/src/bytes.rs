@@ -25,9 +25,34 @@ impl Endian {
         }
     }
 
-    /// The 16-bit number at `at`.
-    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
-        self.uint(bytes, at, 2).map(|value| value as u16)
+    /// The 16-bit number at `at` of a record, which must lie inside.
+    #[inline]
+    pub(crate) fn u16_at<const N: usize>(self, record: &[u8; N], at: usize) -> u16 {
+        let bytes = [record[at], record[at + 1]];
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    /// The 32-bit number at `at` of a record, which must lie inside.
+    #[inline]
+    pub(crate) fn u32_at<const N: usize>(self, record: &[u8; N], at: usize) -> u32 {
+        let bytes = [record[at], record[at + 1], record[at + 2], record[at + 3]];
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// The 64-bit number at `at` of a record, which must lie inside.
+    #[inline]
+    pub(crate) fn u64_at<const N: usize>(self, record: &[u8; N], at: usize) -> u64 {
+        let halves = [self.u32_at(record, at), self.u32_at(record, at + 4)].map(u64::from);
+        match self {
+            Self::Little => halves[1] << 32 | halves[0],
+            Self::Big => halves[0] << 32 | halves[1],
+        }
     }
 
     /// The 32-bit number at `at`.

@@ -2,10 +2,10 @@
 
 use crate::assemble::Assembler;
 use crate::input::Input;
-use crate::{Error, blk, ftrace, histogram, perf, systrace, text, trace_dat};
+use crate::{Error, blk, ftrace, histogram, iolog, perf, systrace, text, trace_dat};
 
 /// Bytes a recogniser may look at.
-const HEAD_BYTES: usize = 64 << 10;
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// One capture format.
 pub(crate) struct Format {
@@ -20,6 +20,7 @@ pub(crate) struct Format {
 /// Every format, the most particular first.
 const FORMATS: &[Format] = &[
     Format { name: "trace.dat", recognise: trace_dat::recognise, read: trace_dat::read },
+    Format { name: "fio iolog", recognise: iolog::recognise, read: iolog::read },
     Format { name: "blktrace", recognise: blk::binary::recognise, read: blk::binary::read },
     Format {
         name: "systrace HTML",
@@ -47,6 +48,11 @@ const FORMATS: &[Format] = &[
         read: |input, assembler| text::read(&perf::Perf, input, assembler),
     },
 ];
+
+/// Whether the first bytes of an input are a capture of some format.
+pub(crate) fn is_capture(head: &[u8]) -> bool {
+    FORMATS.iter().any(|format| (format.recognise)(head))
+}
 
 /// Names of all formats, for error messages.
 fn expected() -> String {

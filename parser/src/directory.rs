@@ -45,8 +45,11 @@ pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Err
     blk::binary::read_merged(&mut inputs, assembler)
 }
 
-/// Opens one file of a directory.
+/// Opens one file; `-` is standard input.
 pub(crate) fn open(path: &Path) -> Result<Input<'static>, Error> {
+    if path == Path::new("-") {
+        return Input::open(std::io::stdin(), "standard input");
+    }
     let name = path.display().to_string();
     match File::open(path) {
         Ok(file) => Input::open_file(file, &name),

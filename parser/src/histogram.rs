@@ -16,15 +16,17 @@
 //! ```
 
 use std::io::Read;
+use std::path::Path;
 
 use memchr::memmem;
 use traces::capture::{LossKind, Losses};
 use traces::units::Order;
 
-use crate::Error;
+use crate::detect::{HEAD_BYTES, is_capture};
 use crate::input::Input;
 use crate::text::excerpt;
 use crate::text::scan::{Scan, byte, dec_u64, spaces};
+use crate::{Error, directory};
 
 /// Most bytes of output looked at.
 const TEXT_BYTES_MAX: usize = 4 << 20;
@@ -64,12 +66,25 @@ pub struct OrderHistograms {
 
 /// Reads the output of bpftrace or bcc. `name` is what errors call it.
 pub fn read_histograms(reader: impl Read, name: &str) -> Result<OrderHistograms, Error> {
-    let mut input = Input::open(reader, name)?;
+    read(&mut Input::open(reader, name)?)
+}
+
+/// Reads the output of bpftrace or bcc at `path`; `None` if the file is something else.
+pub fn read_histograms_path(path: &Path) -> Result<Option<OrderHistograms>, Error> {
+    if path.is_dir() {
+        return Ok(None);
+    }
+    let mut input = directory::open(path)?;
+    let head = input.peek(HEAD_BYTES)?;
+    if is_capture(head) || !recognise(head) { Ok(None) } else { read(&mut input).map(Some) }
+}
+
+fn read(input: &mut Input<'_>) -> Result<OrderHistograms, Error> {
     let found = parse(input.peek(TEXT_BYTES_MAX)?);
     if found.histograms.is_empty() {
         let first = found.losses.0.values().next();
         return Err(Error::NotACapture {
-            name: name.to_owned(),
+            name: input.name.clone(),
             expected: "a histogram of orders from bpftrace or bcc".to_owned(),
             found: first.map_or_else(|| "nothing".to_owned(), |loss| loss.first.clone()),
         });

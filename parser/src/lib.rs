@@ -13,6 +13,7 @@
 //! | blktrace | versions 7 and 8: a per-CPU file, a merged dump, or a directory of per-CPU files |
 //! | blkparse text | its own format, and `-f` formats that are in use |
 //! | systrace HTML, compressed atrace | the ftrace text inside |
+//! | fio iolog | versions 2 and 3: accesses instead of events, in [`Capture::iolog`] |
 //!
 //! Byte order and word size are those of the machine traced, whatever this one has.
 //!
@@ -46,6 +47,7 @@ mod events;
 mod ftrace;
 mod histogram;
 mod input;
+mod iolog;
 mod perf;
 mod raw_pages;
 mod ring_buffer;
@@ -61,7 +63,9 @@ use traces::capture::Capture;
 
 pub use assemble::{Collector, Sink};
 pub use error::Error;
-pub use histogram::{OrderBucket, OrderHistogram, OrderHistograms, read_histograms};
+pub use histogram::{
+    OrderBucket, OrderHistogram, OrderHistograms, read_histograms, read_histograms_path,
+};
 pub use input::Input;
 pub use source::Source;
 
@@ -69,7 +73,7 @@ use assemble::Assembler;
 
 /// Reads the capture at `path` into memory, its events in time order.
 ///
-/// A directory is one capture in per-CPU files, such as blktrace writes.
+/// A directory is one capture in per-CPU files, such as blktrace writes; `-` is standard input.
 pub fn read_path(path: &Path) -> Result<Capture, Error> {
     let mut collector = Collector::default();
     let capture = stream_path(path, &mut collector)?;

@@ -6,6 +6,7 @@
 //! per_cpu/cpuN/trace_pipe_raw     the pages of a CPU
 //! per_cpu/cpuN/stats              what the CPU lost (optional)
 //! saved_cmdlines                  names of threads (optional)
+//! trace_clock                     the clock of the time stamps (optional)
 //! ```
 
 use std::fs;
@@ -21,7 +22,7 @@ use crate::directory::list;
 use crate::ring_buffer::format::Format;
 use crate::ring_buffer::{ClockScale, Decoder, Layout, count_losses, merge};
 use crate::source::Source;
-use crate::trace_dat::{Compression, CpuData, CpuPages};
+use crate::trace_dat::{Compression, CpuData, CpuPages, selected_clock};
 
 /// What makes a directory one, for error messages.
 pub(crate) const EXPECTED: &str = "events/header_page and per_cpu/cpuN/trace_pipe_raw";
@@ -40,6 +41,8 @@ pub(crate) fn read(path: &Path, assembler: &mut Assembler<'_>) -> Result<(), Err
     let header_page = text(&path.join("events/header_page"))?;
     let cpus = cpus(path, assembler)?;
     let layout = layout(path, &header_page, &cpus)?;
+    let clocks = text(&path.join("trace_clock")).unwrap_or_default();
+    assembler.capture.header.clock = selected_clock(&clocks);
     let saved_cmdlines = text(&path.join("saved_cmdlines")).unwrap_or_default();
     let decoder = Decoder::new(
         layout,

@@ -10,7 +10,7 @@ use replay::machine::Machine;
 use replay::policy::{self, ENTRIES, Policy};
 use replay::run::{CpuCosts, RunOptions, run};
 use replay::trace_order;
-use traces::access::{Access, AccessKind, File, Mapping, Open, Source};
+use traces::access::{Access, AccessKind, File, Open, Source};
 use traces::event::FileId;
 use traces::settings::Settings;
 use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex, Time};
@@ -98,13 +98,7 @@ fn source(case: &Case) -> Source {
         cached: Vec::new(),
         extents: Vec::new(),
     });
-    source.opens.push(Open {
-        file: 0,
-        ra_pages: None,
-        random: false,
-        windowless: false,
-        mapping: Mapping::default(),
-    });
+    source.opens.push(Open::new(0));
     source.threads.push("thread".to_owned());
     source.accesses = accesses.collect();
     source

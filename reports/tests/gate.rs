@@ -8,6 +8,7 @@ use analysis::history::ChangePoint;
 
 use reports::gate::{json, junit, ktap, markdown, text, verdict_file};
 use reports::text::Style;
+use traces::capture::{LossKind, Losses};
 
 fn run(by_order: &[u64], values: &[(Metric, u64)]) -> Figures {
     Figures { by_order: by_order.to_vec(), values: values.iter().copied().collect() }
@@ -21,6 +22,7 @@ fn entry(nature: Nature, runs: Vec<Figures>) -> Entry {
         measured: Measured { nature, runs },
         stream: None,
         proof: None,
+        losses: Losses::default(),
     }
 }
 
@@ -49,7 +51,9 @@ fn side(name: &str, entries: Vec<(&str, Result<Entry, Refusal>)>) -> Side {
 
 fn lost() -> Result<Entry, Refusal> {
     let reason = "events lost by the tracer: 7 (first: CPU 0 at line 12)".to_owned();
-    Err(Refusal { verdict: Verdict::DataLoss, reason })
+    let mut losses = Losses::default();
+    losses.add(LossKind::LostEvents, 7, || "CPU 0 at line 12".to_owned());
+    Err(Refusal { verdict: Verdict::DataLoss, reason, losses })
 }
 
 const BUDGETS: &str = r#"

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::FileId;
+use crate::capture::Losses;
+use crate::event::{Device, FileId};
 use crate::settings::Settings;
-use crate::units::{ByteOffset, Order, PageIndex, Sector, Time};
+use crate::units::{ByteOffset, Order, PAGE_SIZE, PageIndex, Sector, Time};
 
 /// How much of what the program did a stream reproduces; best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -148,9 +149,21 @@ pub struct File {
 }
 
 impl File {
-    /// What to call it: its path if it is known, and what the events call it.
+    /// Where a file that was not recorded begins on its device: a little in, as a filesystem would
+    /// put it.
+    pub const FIRST_SECTOR: Sector = Sector(2048);
+
+    /// A file in one extent from `sector` on, nothing of it cached.
+    pub fn contiguous(id: FileId, size_bytes: u64, sector: Sector) -> Self {
+        let pages = size_bytes.div_ceil(PAGE_SIZE);
+        let extent = FileExtent { page: PageIndex(0), pages, sector };
+        Self { id, path: None, size_bytes, cached: Vec::new(), extents: vec![extent] }
+    }
+
+    /// What to call it: its path if it is known, and what the events call it, if any do.
     pub fn name(&self) -> String {
         match &self.path {
+            Some(path) if self.id.device == Device::default() => path.clone(),
             Some(path) => format!("{path} ({})", self.id),
             None => self.id.to_string(),
         }
@@ -182,6 +195,13 @@ pub struct Open {
     pub windowless: bool,
     /// How it is mapped.
     pub mapping: Mapping,
+}
+
+impl Open {
+    /// An open of `file` without any advice.
+    pub fn new(file: u32) -> Self {
+        Self { file, ra_pages: None, random: false, windowless: false, mapping: Mapping::default() }
+    }
 }
 
 /// Advice on a mapping (`vm_flags`).
@@ -268,12 +288,12 @@ pub struct Source {
     pub accesses: Vec<Access>,
     /// Trace-order anchors, in time order.
     pub anchors: Vec<Anchor>,
-    /// Events left out because they name places no file has.
-    pub implausible_events: u64,
     /// The oldest kernel (major, minor) that records all the events the capture holds.
     pub kernel_min: (u32, u32),
     /// What was recorded; `None` for a workload description.
     pub recorded: Option<Recorded>,
+    /// What the capture lost.
+    pub losses: Losses,
 }
 
 impl Source {
@@ -288,9 +308,9 @@ impl Source {
             threads: Vec::new(),
             accesses: Vec::new(),
             anchors: Vec::new(),
-            implausible_events: 0,
             kernel_min: (0, 0),
             recorded: None,
+            losses: Losses::default(),
         }
     }
 }

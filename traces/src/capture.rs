@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Comm, Event};
+use crate::iolog::Iolog;
+use crate::join::Join;
 
 /// How bad a [`Loss`] is for a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,6 +40,8 @@ pub enum LossKind {
     Truncated,
     /// A per-CPU file or buffer is missing.
     MissingCpu,
+    /// Writes and other accesses that change what is cached, and that no replay makes.
+    NotReplayed,
 }
 
 impl LossKind {
@@ -45,7 +49,7 @@ impl LossKind {
     pub fn severity(self) -> Severity {
         match self {
             Self::OutOfOrder => Severity::Info,
-            Self::Unparsed | Self::BadFields => Severity::Warning,
+            Self::Unparsed | Self::BadFields | Self::NotReplayed => Severity::Warning,
             Self::LostEvents | Self::Overwritten | Self::Truncated | Self::MissingCpu => {
                 Severity::DataLoss
             }
@@ -62,6 +66,7 @@ impl LossKind {
             Self::Overwritten => "events overwritten in the trace buffer",
             Self::Truncated => "input cut short",
             Self::MissingCpu => "per-CPU files missing",
+            Self::NotReplayed => "writes and trims, which are not replayed",
         }
     }
 }
@@ -87,6 +92,13 @@ impl Losses {
             .entry(kind)
             .and_modify(|loss| loss.count += count)
             .or_insert_with(|| Loss { count, first: first() });
+    }
+
+    /// Adds the counters of another file of the run, whose places get `prefix` in front.
+    pub fn merge(&mut self, other: Self, prefix: &str) {
+        for (kind, loss) in other.0 {
+            self.add(kind, loss.count, || format!("{prefix}{}", loss.first));
+        }
     }
 
     /// The worst severity among the counters.
@@ -150,6 +162,8 @@ pub struct Header {
     pub kernel: Option<String>,
     /// CPUs of the machine.
     pub cpus: Option<u32>,
+    /// Clock of the time stamps, by the name tracefs gives it.
+    pub clock: Option<String>,
 }
 
 /// A parsed capture.
@@ -165,4 +179,8 @@ pub struct Capture {
     pub unused_events: BTreeMap<String, u64>,
     /// What is missing.
     pub losses: Losses,
+    /// Further files of the run that were joined to the first.
+    pub joins: Vec<Join>,
+    /// Accesses of a format that lists these instead of events.
+    pub iolog: Option<Iolog>,
 }

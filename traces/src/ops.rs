@@ -12,7 +12,7 @@
 //! `fadvise_rand`, `fadvise_willneed`, `fadvise_dontneed`, `readahead`. Empty lines and lines that
 //! begin with `#` are skipped. All threads share one open file.
 
-use crate::access::{Access, AccessKind, Fidelity, Mapping, Open, Source};
+use crate::access::{Access, AccessKind, Fidelity, Open, Source};
 use crate::units::{ByteOffset, Time};
 
 /// A line that is not an access.
@@ -31,13 +31,7 @@ pub struct OpsError {
 /// Replaces the accesses of a source by a list, on the file that most folios were recorded for.
 pub fn replace_accesses(source: &mut Source, text: &str) -> Result<(), OpsError> {
     let file = busiest_file(source);
-    source.opens = vec![Open {
-        file,
-        ra_pages: None,
-        random: false,
-        windowless: false,
-        mapping: Mapping::default(),
-    }];
+    source.opens = vec![Open::new(file)];
     source.accesses = parse(text, &mut source.threads)?;
     source.anchors.clear();
     source.fidelity = Fidelity::Exact;

@@ -18,6 +18,12 @@ pub struct Sidecar {
     /// (see [`ops`](crate::ops)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accesses: Option<String>,
+    /// Further files of the run, beside the sidecar (see [`join`](crate::join)).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub join: Vec<String>,
+    /// Clock of the capture's time stamps, where it does not say, by the name tracefs gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
     /// Settings, by their `--set` keys.
     pub settings: toml::Table,
     /// The machine, for people.
@@ -168,6 +174,13 @@ pub fn path_beside(capture: &Path) -> PathBuf {
 }
 
 impl Sidecar {
+    /// The files it joins to `capture`: none where that is one of them.
+    pub fn joined(&self, capture: &Path) -> Vec<PathBuf> {
+        let files: Vec<PathBuf> =
+            self.join.iter().map(|name| capture.with_file_name(name)).collect();
+        if files.iter().any(|file| file == capture) { Vec::new() } else { files }
+    }
+
     /// Reads a sidecar file.
     pub fn read(path: &Path) -> Result<Self, SidecarError> {
         let text = std::fs::read_to_string(path)

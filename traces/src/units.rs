@@ -73,6 +73,13 @@ quantity! {
     Time
 }
 
+impl Time {
+    /// In seconds with nine digits behind the point, as traces print time stamps.
+    pub fn seconds(self) -> String {
+        format!("{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
 impl PageIndex {
     /// First byte of the page.
     pub fn offset(self) -> ByteOffset {

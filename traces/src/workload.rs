@@ -28,10 +28,10 @@ use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Deserialize;
 
-use crate::access::{Access, AccessKind, File, FileExtent, Mapping, Open, Source};
+use crate::access::{Access, AccessKind, File, Mapping, Open, Source};
 use crate::event::FileId;
 use crate::settings::{Origin, SettingError, Settings, parse_bytes};
-use crate::units::{ByteOffset, PAGE_SIZE, PageIndex, Sector, Time};
+use crate::units::{ByteOffset, PAGE_SIZE, Time};
 
 /// A description that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -192,28 +192,12 @@ pub fn parse(text: &str, name: &str, settings: &Settings) -> Result<Source, Work
         .ok_or_else(|| WorkloadError::FileSize { name: name.to_owned(), size: size.clone() })?;
     let streams = generate_all(&description, name, size_bytes)?;
     let mut source = Source::generated(name, settings);
-    source.files.push(contiguous_file(size_bytes));
+    source.files.push(File::contiguous(FileId::default(), size_bytes, File::FIRST_SECTOR));
     take_turns(&mut source, &description.stream, streams);
     if source.accesses.is_empty() {
         return Err(WorkloadError::Empty { name: name.to_owned() });
     }
     Ok(source)
-}
-
-/// A file in one extent, a little into the device as a filesystem would put it.
-fn contiguous_file(size_bytes: u64) -> File {
-    let extent = FileExtent {
-        page: PageIndex(0),
-        pages: size_bytes.div_ceil(PAGE_SIZE),
-        sector: Sector(2048),
-    };
-    File {
-        id: FileId::default(),
-        path: None,
-        size_bytes,
-        cached: Vec::new(),
-        extents: vec![extent],
-    }
 }
 
 type Generated = Vec<(AccessKind, u64)>;
@@ -248,14 +232,7 @@ fn take_turns(source: &mut Source, descriptions: &[StreamDescription], streams: 
         let open = stream.open.unwrap_or(index as u32);
         let thread = stream.thread.unwrap_or(open);
         while source.opens.len() <= open as usize {
-            let mapping = stream.mapping;
-            source.opens.push(Open {
-                file: 0,
-                ra_pages: None,
-                random: false,
-                windowless: false,
-                mapping,
-            });
+            source.opens.push(Open { mapping: stream.mapping, ..Open::new(0) });
         }
         while source.threads.len() <= thread as usize {
             source.threads.push(format!("stream {}", source.threads.len()));

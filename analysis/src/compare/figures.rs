@@ -18,6 +18,16 @@ pub enum Nature {
     Replayed,
     /// Recorded on a real machine.
     Recorded,
+    /// Orders of folios that another tool counted, and nothing else.
+    Histogram,
+}
+
+impl Nature {
+    /// Whether figures of both kinds may be compared. A histogram has counts only, which a replay
+    /// and a recording count alike.
+    pub fn compares_with(self, other: Self) -> bool {
+        self == other || self == Self::Histogram || other == Self::Histogram
+    }
 }
 
 /// The figures of one run.
@@ -62,24 +72,26 @@ impl From<&PolicyResult> for Figures {
 }
 
 impl Figures {
+    /// Only folios, by order.
+    pub fn of_orders(by_order: Vec<u64>) -> Self {
+        let pages = by_order.iter().enumerate().map(|(order, count)| count << order).sum();
+        let values = [(Metric::Folios, by_order.iter().sum()), (Metric::PagesInserted, pages)];
+        Self { by_order: trimmed(by_order), values: values.into() }
+    }
+
     /// What a capture recorded; `None` for a workload description.
     pub fn recorded(source: &Source) -> Option<Self> {
         let recorded = source.recorded.as_ref()?;
         let mut by_order = vec![0; Order::COUNT];
-        let mut pages = 0;
         for folio in &recorded.folios {
-            pages += folio.order.pages();
             by_order[usize::from(folio.order.0)] += 1;
         }
-        let mut values = BTreeMap::from([
-            (Metric::Folios, recorded.folios.len() as u64),
-            (Metric::PagesInserted, pages),
-        ]);
+        let mut figures = Self::of_orders(by_order);
         if let (Some(first), Some(last)) = (source.accesses.first(), source.accesses.last()) {
-            values.insert(Metric::Elapsed, last.time - first.time);
+            figures.values.insert(Metric::Elapsed, last.time - first.time);
         }
-        add_device_reads(recorded, &mut values);
-        Some(Self { by_order: trimmed(by_order), values })
+        add_device_reads(recorded, &mut figures.values);
+        Some(figures)
     }
 
     /// A metric of the run.

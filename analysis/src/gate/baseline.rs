@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use traces::capture::Losses;
 
 use super::{Entry, GateError, Refusal, Side};
 use crate::compare::{Figures, Measured, Metric, Nature, SavedReplay, Verdict, read_saved};
@@ -109,6 +110,7 @@ fn entry(
         measured: Measured { nature: source.nature, runs },
         stream: None,
         proof: None,
+        losses: Losses::default(),
     })
 }
 
@@ -124,7 +126,7 @@ fn from_results(path: &Path, replays: Vec<SavedReplay>) -> Result<Side, GateErro
     for replay in replays {
         let outcome = if replay.lost_data {
             let reason = "the capture had lost events when it was replayed".to_owned();
-            Err(Refusal { verdict: Verdict::DataLoss, reason })
+            Err(Refusal::new(Verdict::DataLoss, reason))
         } else {
             Ok(Entry {
                 digest: None,
@@ -133,6 +135,7 @@ fn from_results(path: &Path, replays: Vec<SavedReplay>) -> Result<Side, GateErro
                 measured: Measured { nature: Nature::Replayed, runs: vec![replay.figures] },
                 stream: None,
                 proof: None,
+                losses: Losses::default(),
             })
         };
         entries.insert(replay.source, outcome);

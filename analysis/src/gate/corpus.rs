@@ -1,6 +1,6 @@
 //! From paths to named sources, and what identifies their content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
@@ -28,12 +28,7 @@ pub struct SourceFile {
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<SourceFile>, GateError> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in paths {
-        let mut files = Vec::new();
-        if path.is_dir() && !parser::is_capture_directory(path) {
-            collect(path, &mut files)?;
-        } else {
-            files.push(path.clone());
-        }
+        let files = files(path)?;
         let folder = if path.is_dir() && files != [path.clone()] { Some(path) } else { None };
         for file in files {
             let key = key(folder.map(PathBuf::as_path), &file);
@@ -49,6 +44,25 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<SourceFile>, GateError> {
         return Err(GateError::NoSource { given: given.join(", ") });
     }
     Ok(found.into_iter().map(|(key, path)| SourceFile { key, path }).collect())
+}
+
+/// The sources that `path` stands for: itself, or those in the folder, by name.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, GateError> {
+    if !path.is_dir() || parser::is_capture_directory(path) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    collect(path, &mut files)?;
+    let joined: BTreeSet<PathBuf> = files.iter().flat_map(|file| joined_to(file)).collect();
+    files.retain(|file| !joined.contains(file));
+    files.sort();
+    Ok(files)
+}
+
+/// Files that the sidecar of a capture joins to it, which are no sources of their own.
+fn joined_to(capture: &Path) -> Vec<PathBuf> {
+    let sidecar = sidecar::path_for(capture).and_then(|path| Sidecar::read(&path).ok());
+    sidecar.map(|sidecar| sidecar.joined(capture)).unwrap_or_default()
 }
 
 fn key(folder: Option<&Path>, file: &Path) -> String {
@@ -86,15 +100,19 @@ fn is_source_name(path: &Path) -> bool {
             || beside.iter().any(|suffix| name.ends_with(suffix)))
 }
 
-/// Digest of the bytes of a source and of the accesses that its sidecar names.
+/// Digest of the bytes of a source and of the files that its sidecar names.
 ///
 /// Settings are left out: they are compared on their own, by name.
 pub(super) fn digest(path: &Path) -> Result<String, GateError> {
-    let mut files = vec![path.to_owned()];
-    if path.is_dir() {
-        files.clear();
-        collect_all(path, &mut files)?;
-        files.sort();
+    let mut files = Vec::new();
+    for part in [vec![path.to_owned()], joined_to(path)].concat() {
+        let before = files.len();
+        if part.is_dir() {
+            collect_all(&part, &mut files)?;
+            files[before..].sort();
+        } else {
+            files.push(part);
+        }
     }
     let sidecar = sidecar::path_for(path).and_then(|path| Some((Sidecar::read(&path).ok()?, path)));
     if let Some((Sidecar { accesses: Some(list), .. }, beside)) = sidecar {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use traces::capture::Losses;
 
-use super::{Budgets, Entry, GateReport, Refusal, SCHEMA, Side, SourceOutcome, Worst};
-use crate::compare::{Better, Check, OrderChange, Verdict, compare};
+use super::{Budgets, Entry, GateReport, Refusal, SCHEMA, Side, SideLosses, SourceOutcome, Worst};
+use crate::compare::{Better, Check, Nature, OrderChange, Verdict, compare};
 
 /// Compares every source of two sides.
 pub fn judge(baseline: &Side, candidate: &Side, budgets: &Budgets) -> GateReport {
@@ -71,6 +72,7 @@ fn judge_source(
         proof: None,
         orders: OrderChange::default(),
         why: Vec::new(),
+        losses: side_losses(name, baseline, candidate),
     };
     let (from, to) = match pair(name, baseline, candidate) {
         Ok(pair) => pair,
@@ -93,13 +95,23 @@ fn judge_source(
     (outcome, compared.checks)
 }
 
+/// What the captures of a source lost, on either side.
+fn side_losses(name: &str, baseline: &Side, candidate: &Side) -> SideLosses {
+    let of_side = |side: &Side| match side.entries.get(name) {
+        Some(Ok(entry)) => entry.losses.clone(),
+        Some(Err(refusal)) => refusal.losses.clone(),
+        None => Losses::default(),
+    };
+    SideLosses { baseline: of_side(baseline), candidate: of_side(candidate) }
+}
+
 /// The entries of a source on both sides, if they can be compared.
 fn pair<'a>(
     name: &str,
     baseline: &'a Side,
     candidate: &'a Side,
 ) -> Result<(&'a Entry, &'a Entry), Refusal> {
-    let refuse = |verdict, reason: String| Err(Refusal { verdict, reason });
+    let refuse = |verdict, reason: String| Err(Refusal::new(verdict, reason));
     let Some(to) = candidate.entries.get(name) else {
         return refuse(Verdict::NotComparable, "missing: only the baseline has it".to_owned());
     };
@@ -108,11 +120,14 @@ fn pair<'a>(
         return refuse(Verdict::BaselineMissing, "new: the baseline does not have it".to_owned());
     };
     let from = from.as_ref().map_err(Clone::clone)?;
-    if from.measured.nature != to.measured.nature {
+    let (of_baseline, of_candidate) = (from.measured.nature, to.measured.nature);
+    if !of_baseline.compares_with(of_candidate) {
         let reason = "replayed figures and recorded ones do not compare".to_owned();
         return refuse(Verdict::NotComparable, reason);
     }
-    if from.settings != to.settings {
+    // A histogram does not say under which settings it was counted.
+    let both_say = ![of_baseline, of_candidate].contains(&Nature::Histogram);
+    if both_say && from.settings != to.settings {
         let reason = format!("other settings: {}", differing(&from.settings, &to.settings));
         return refuse(Verdict::NotComparable, reason);
     }

@@ -10,6 +10,7 @@ use traces::access::Source;
 use traces::capture::Severity;
 
 use super::corpus::{self, SourceFile};
+use super::reference::reference;
 use super::{Entry, GateError, Proof, Refusal, Side};
 use crate::compare::{Figures, Measured, Nature, Verdict};
 use crate::load::{LoadOptions, Loaded, load};
@@ -58,9 +59,10 @@ fn replayed(path: &Path, policies: &[Arc<dyn Policy>], options: &MeasureOptions)
     let prepared = prepare(path, options).and_then(|mut loaded| {
         let proof = recover(&mut loaded.source).and_then(|own| prove(&loaded.source, &*own));
         let digest = corpus::digest(path).map_err(|error| bad_input(&error))?;
-        Ok((loaded.source, proof, digest))
+        let losses = loaded.capture.map(|capture| capture.losses).unwrap_or_default();
+        Ok((loaded.source, proof, digest, losses))
     });
-    let (source, proof, digest) = match prepared {
+    let (source, proof, digest, losses) = match prepared {
         Ok(prepared) => prepared,
         Err(refusal) => return vec![Err(refusal); policies.len()],
     };
@@ -76,6 +78,7 @@ fn replayed(path: &Path, policies: &[Arc<dyn Policy>], options: &MeasureOptions)
             measured: Measured::replayed(&result),
             stream: Some(source.fidelity),
             proof: proof.clone(),
+            losses: losses.clone(),
         })
     };
     policies.par_iter().map(entry).collect()
@@ -91,8 +94,8 @@ fn prove(source: &Source, own: &dyn Policy) -> Option<Proof> {
     })
 }
 
-fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal { verdict: Verdict::BadInput, reason: error.to_string() }
+pub(super) fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(Verdict::BadInput, error.to_string())
 }
 
 pub(super) fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, Refusal> {
@@ -102,7 +105,7 @@ pub(super) fn prepare(path: &Path, options: &MeasureOptions) -> Result<Loaded, R
         && !options.allow_loss
     {
         let reason = losses.to_string().trim_end().replace('\n', "; ");
-        return Err(Refusal { verdict: Verdict::DataLoss, reason });
+        return Err(Refusal { verdict: Verdict::DataLoss, reason, losses: losses.clone() });
     }
     Ok(loaded)
 }
@@ -150,13 +153,17 @@ fn add_run(before: Outcome, run: Outcome) -> Outcome {
     if entry.settings != run.settings {
         let differing = super::judge::differing(&entry.settings, &run.settings);
         let reason = format!("runs with different settings: {differing}");
-        return Err(Refusal { verdict: Verdict::NotComparable, reason });
+        return Err(Refusal::new(Verdict::NotComparable, reason));
     }
     entry.measured.runs.extend(run.measured.runs);
+    entry.losses.merge(run.losses, "");
     Ok(entry)
 }
 
 fn recorded(path: &Path, options: &MeasureOptions) -> Outcome {
+    if let Some(entry) = reference(path)? {
+        return Ok(entry);
+    }
     let loaded = prepare(path, options)?;
     let figures = Figures::recorded(&loaded.source).ok_or_else(|| {
         bad_input(&format!("{} is no capture: nothing was recorded", path.display()))
@@ -169,5 +176,6 @@ fn recorded(path: &Path, options: &MeasureOptions) -> Outcome {
         measured: Measured { nature: Nature::Recorded, runs: vec![figures] },
         stream: Some(loaded.source.fidelity),
         proof: None,
+        losses: loaded.capture.map(|capture| capture.losses).unwrap_or_default(),
     })
 }

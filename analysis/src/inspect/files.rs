@@ -15,7 +15,7 @@ use crate::result::{DeviceReads, FolioCounts};
 /// One file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileStats {
-    /// The file, as `DEVICE/0xINODE`.
+    /// The file, as `DEVICE/0xINODE`, with its path in front where that is known.
     pub file: String,
     /// `i_size`; `None` where only insertions tell of the file.
     pub size_bytes: Option<u64>,

@@ -22,6 +22,8 @@ use crate::input::Input;
 const MAGIC: u32 = 0x6561_7400;
 /// Events handed on at a time.
 const BATCH_EVENTS: usize = 4096;
+/// Bytes of a file read at a time: more than the longest record.
+const AHEAD_BYTES: usize = 256 << 10;
 
 /// Set in an action when the extra bytes start with a cgroup id.
 const ACTION_CGROUP: u64 = 0x100;
@@ -56,8 +58,11 @@ impl Version {
     }
 }
 
+/// Byte order and version of a file.
+type Flavour = (Endian, Version);
+
 /// Byte order and version, from the magic number.
-fn flavour(head: &[u8]) -> Option<(Endian, Version)> {
+fn flavour(head: &[u8]) -> Option<Flavour> {
     [Endian::Little, Endian::Big].into_iter().find_map(|endian| {
         let magic = endian.u32(head, 0)?;
         match magic.checked_sub(MAGIC)? {
@@ -90,26 +95,45 @@ struct Header {
 
 impl Header {
     /// Reads a header; None where `b` is too short or its magic number is not `flavour`'s.
-    fn read(b: &[u8], (endian, version): (Endian, Version)) -> Option<Self> {
-        if flavour(b)? != (endian, version) {
-            return None;
+    fn read(b: &[u8], (endian, version): Flavour) -> Option<Self> {
+        // One check of the length, and constant places: this runs for every record.
+        match version {
+            Version::V7 => Self::read_v7(b.first_chunk()?, endian),
+            Version::V8 => Self::read_v8(b.first_chunk()?, endian),
         }
-        let (action, pid, after) = match version {
-            Version::V7 => (endian.u32(b, 28)?.into(), endian.u32(b, 32)?, 36),
-            Version::V8 => (endian.u64(b, 32)?, endian.u32(b, 28)?, 40),
-        };
-        Some(Self {
-            sequence: endian.u32(b, 4)?,
-            time: Time(endian.u64(b, 8)?),
-            sector: endian.u64(b, 16)?,
-            bytes: endian.u32(b, 24)?,
+    }
+
+    fn read_v7(b: &[u8; 48], endian: Endian) -> Option<Self> {
+        let (action, pid) = (endian.u32_at(b, 28).into(), endian.u32_at(b, 32));
+        (endian.u32_at(b, 0) == MAGIC | 7).then(|| Self::fields(b, endian, action, pid, 36))
+    }
+
+    fn read_v8(b: &[u8; 64], endian: Endian) -> Option<Self> {
+        let (action, pid) = (endian.u64_at(b, 32), endian.u32_at(b, 28));
+        (endian.u32_at(b, 0) == MAGIC | 8).then(|| Self::fields(b, endian, action, pid, 40))
+    }
+
+    /// The fields that both versions have, of which the last start at `after`.
+    #[inline]
+    fn fields<const N: usize>(
+        b: &[u8; N],
+        endian: Endian,
+        action: u64,
+        pid: u32,
+        after: usize,
+    ) -> Self {
+        Self {
+            sequence: endian.u32_at(b, 4),
+            time: Time(endian.u64_at(b, 8)),
+            sector: endian.u64_at(b, 16),
+            bytes: endian.u32_at(b, 24),
             action,
             pid,
-            device: endian.u32(b, after)?,
-            cpu: endian.u32(b, after + 4)?,
-            error: endian.u16(b, after + 8)?,
-            pdu_bytes: endian.u16(b, after + 10)?,
-        })
+            device: endian.u32_at(b, after),
+            cpu: endian.u32_at(b, after + 4),
+            error: endian.u16_at(b, after + 8),
+            pdu_bytes: endian.u16_at(b, after + 10),
+        }
     }
 
     fn has(&self, category: u64) -> bool {
@@ -167,19 +191,32 @@ pub(crate) fn read_merged(
     inputs: &mut [Input<'_>],
     assembler: &mut Assembler<'_>,
 ) -> Result<(), Error> {
+    // The kernel takes ktime_get() for them.
+    assembler.capture.header.clock = Some("mono".to_owned());
     let mut run = Run::new(assembler);
     let mut files = Vec::with_capacity(inputs.len());
     for input in inputs {
         files.push(File::open(input, &mut run)?);
     }
     let mut next: BinaryHeap<_> = (0..files.len()).filter_map(|i| files[i].key(i)).collect();
-    while let Some(Reverse((_, i))) = next.pop() {
+    while let Some(key) = next.pop() {
+        let Reverse((_, i)) = key;
         let file = &mut files[i];
-        if let Some(record) = file.record.take() {
-            run.record(&record, &file.pdu);
+        // Its records up to the first of another file.
+        loop {
+            if let Some(record) = &file.record {
+                run.record(record, file.pdu());
+            }
+            file.advance(&mut run)?;
+            match (file.key(i), next.peek()) {
+                (Some(key), Some(other)) if key < *other => {
+                    next.push(key);
+                    break;
+                }
+                (Some(_), _) => {}
+                (None, _) => break,
+            }
         }
-        file.advance(&mut run)?;
-        next.extend(file.key(i));
     }
     run.finish();
     Ok(())
@@ -188,15 +225,20 @@ pub(crate) fn read_merged(
 /// One file with its next record.
 struct File<'f, 'r> {
     input: &'f mut Input<'r>,
-    flavour: Option<(Endian, Version)>,
+    flavour: Option<Flavour>,
     record: Option<Header>,
-    pdu: Vec<u8>,
+    /// Bytes read ahead, of which those from `at` on are still to come.
+    ahead: Vec<u8>,
+    at: usize,
+    /// Position of `ahead` in the file.
+    offset: u64,
 }
 
 impl<'f, 'r> File<'f, 'r> {
     fn open(input: &'f mut Input<'r>, run: &mut Run<'_, '_>) -> Result<Self, Error> {
         let flavour = flavour(input.peek(4)?);
-        let mut file = Self { input, flavour, record: None, pdu: Vec::new() };
+        let offset = input.offset();
+        let mut file = Self { input, flavour, record: None, ahead: Vec::new(), at: 0, offset };
         file.advance(run)?;
         Ok(file)
     }
@@ -206,39 +248,57 @@ impl<'f, 'r> File<'f, 'r> {
         self.record.map(|record| Reverse((record.time, index)))
     }
 
+    /// The extra bytes of the record.
+    fn pdu(&self) -> &[u8] {
+        let bytes = self.record.map_or(0, |record| usize::from(record.pdu_bytes));
+        &self.ahead[self.at - bytes..self.at]
+    }
+
     /// Reads the next record, if there is a whole one.
     fn advance(&mut self, run: &mut Run<'_, '_>) -> Result<(), Error> {
-        let offset = self.input.offset();
+        self.record = None;
         let Some(flavour) = self.flavour else {
-            return self.end_early(offset, run);
+            return self.end(run);
         };
-        let header = self.input.take(flavour.1.header_bytes())?;
-        if header.is_empty() {
-            run.assembler.input_damage(self.input);
-            return Ok(());
-        }
-        let Some(record) = Header::read(header, flavour) else {
-            return self.end_early(offset, run);
+        let header_bytes = flavour.1.header_bytes();
+        self.look_ahead(header_bytes)?;
+        let Some(record) = Header::read(&self.ahead[self.at..], flavour) else {
+            return self.end(run);
         };
-        let pdu_bytes = usize::from(record.pdu_bytes);
-        self.pdu.clear();
-        self.pdu.extend_from_slice(self.input.take(pdu_bytes)?);
-        if self.pdu.len() < pdu_bytes {
-            return self.end_early(offset, run);
+        let bytes = header_bytes + usize::from(record.pdu_bytes);
+        if !self.look_ahead(bytes)? {
+            return self.end(run);
         }
+        self.at += bytes;
         self.record = Some(record);
         Ok(())
     }
 
-    /// Counts a record that is cut short or is none.
-    fn end_early(&mut self, offset: u64, run: &mut Run<'_, '_>) -> Result<(), Error> {
-        if offset == self.input.offset() && self.input.peek(1)?.is_empty() {
-            return Ok(());
+    /// Reads ahead until there are `wanted` bytes; false if the file ends before.
+    fn look_ahead(&mut self, wanted: usize) -> Result<bool, Error> {
+        let left = self.ahead.len() - self.at;
+        if left >= wanted {
+            return Ok(true);
         }
-        let name = &self.input.name;
-        run.assembler.capture.losses.add(LossKind::Truncated, 1, || {
-            format!("{name}: byte {offset}: expected a blktrace record")
-        });
+        self.ahead.copy_within(self.at.., 0);
+        self.offset += self.at as u64;
+        self.at = 0;
+        self.ahead.resize(AHEAD_BYTES, 0);
+        let filled = self.input.read_full(&mut self.ahead[left..])?;
+        self.ahead.truncate(left + filled);
+        Ok(self.ahead.len() >= wanted)
+    }
+
+    /// The file ends here: well, or with a record that is cut short or is none.
+    fn end(&mut self, run: &mut Run<'_, '_>) -> Result<(), Error> {
+        if self.look_ahead(1)? {
+            let (name, offset) = (&self.input.name, self.offset + self.at as u64);
+            run.assembler.capture.losses.add(LossKind::Truncated, 1, || {
+                format!("{name}: byte {offset}: expected a blktrace record")
+            });
+        } else {
+            run.assembler.input_damage(self.input);
+        }
         Ok(())
     }
 }
@@ -249,8 +309,12 @@ struct Run<'a, 's> {
     batch: Vec<Event>,
     /// Name of each thread, as the trace's notes give it.
     names: FxHashMap<u32, Comm>,
-    /// Last sequence number of each CPU.
+    /// The thread named last and its name: most records are of the thread before.
+    name_last: Option<(u32, Comm)>,
+    /// Last sequence number of each CPU but the last one.
     sequences: FxHashMap<u32, u32>,
+    /// The last CPU and its last sequence number.
+    sequence_last: Option<(u32, u32)>,
     unknown: Comm,
     /// Counts of unused events; few different ones, so a list.
     unused: Vec<(&'static str, u64)>,
@@ -263,7 +327,9 @@ impl<'a, 's> Run<'a, 's> {
             assembler,
             batch: Vec::with_capacity(BATCH_EVENTS),
             names: FxHashMap::default(),
+            name_last: None,
             sequences: FxHashMap::default(),
+            sequence_last: None,
             unknown,
             unused: Vec::new(),
         }
@@ -297,11 +363,22 @@ impl<'a, 's> Run<'a, 's> {
 
     fn event(&mut self, record: &Header, kind: EventKind) {
         let Header { time, cpu, pid, .. } = *record;
-        let comm = self.names.get(&pid).copied().unwrap_or(self.unknown);
+        let comm = self.comm(pid);
         self.batch.push(Event { time, cpu, pid, comm, kind });
         if self.batch.len() == BATCH_EVENTS {
             self.flush();
         }
+    }
+
+    fn comm(&mut self, pid: u32) -> Comm {
+        if let Some((last, comm)) = self.name_last
+            && last == pid
+        {
+            return comm;
+        }
+        let comm = self.names.get(&pid).copied().unwrap_or(self.unknown);
+        self.name_last = Some((pid, comm));
+        comm
     }
 
     fn flush(&mut self) {
@@ -321,6 +398,7 @@ impl<'a, 's> Run<'a, 's> {
             NOTE_PROCESS => {
                 let comm = self.assembler.comm(until_nul(pdu));
                 self.names.insert(record.pid, comm);
+                self.name_last = None;
             }
             NOTE_TIMESTAMP => {}
             _ => self.unused("blk_message"),
@@ -330,7 +408,14 @@ impl<'a, 's> Run<'a, 's> {
     /// Counts records missing between this one and the one before it of the same CPU.
     fn check_sequence(&mut self, record: &Header) {
         let Header { cpu, sequence, .. } = *record;
-        let last = self.sequences.insert(cpu, sequence);
+        let last = match self.sequence_last.replace((cpu, sequence)) {
+            Some((before, last)) if before == cpu => Some(last),
+            Some((before, last)) => {
+                self.sequences.insert(before, last);
+                self.sequences.get(&cpu).copied()
+            }
+            None => None,
+        };
         let missing = last.map_or(0, |last| sequence.saturating_sub(last).saturating_sub(1));
         if missing > 0 {
             self.assembler.capture.losses.add(LossKind::LostEvents, missing.into(), || {

@@ -9,6 +9,7 @@ mod pages;
 mod v6;
 mod v7;
 
+use memchr::memchr;
 use traces::units::PAGE_SIZE;
 
 use crate::Error;
@@ -34,6 +35,7 @@ const BUFFER_PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=16 << 20;
 /// Options of both versions.
 const OPTION_CPUSTAT: u16 = 2;
 const OPTION_BUFFER: u16 = 3;
+const OPTION_TRACECLOCK: u16 = 4;
 const OPTION_UNAME: u16 = 5;
 const OPTION_CPUCOUNT: u16 = 8;
 const OPTION_TSC2NSEC: u16 = 14;
@@ -70,7 +72,8 @@ struct Meta {
     kernel: Option<String>,
     /// Text of each CPU's `stats` file.
     cpu_stats: Vec<Vec<u8>>,
-    clock: Option<ClockScale>,
+    clock: Option<String>,
+    clock_scale: Option<ClockScale>,
     compression: Compression,
     buffers: Vec<Buffer>,
 }
@@ -89,7 +92,7 @@ pub(crate) fn read(input: &mut Input<'_>, assembler: &mut Assembler<'_>) -> Resu
         .unwrap_or_else(|| Layout::usual(endian, meta.long_bytes, meta.page_bytes as usize));
     let decoder = Decoder::new(
         layout,
-        meta.clock.unwrap_or(ClockScale::NANOSECONDS),
+        meta.clock_scale.unwrap_or(ClockScale::NANOSECONDS),
         &meta.formats,
         &meta.cmdlines,
         assembler,
@@ -179,13 +182,14 @@ impl Meta {
         match id {
             OPTION_CPUSTAT => self.cpu_stats.push(data.to_vec()),
             OPTION_CPUCOUNT => self.cpus = endian.u32(data, 0),
+            OPTION_TRACECLOCK => self.clock = selected_clock(data),
             OPTION_UNAME => {
                 let uname = String::from_utf8_lossy(data);
                 self.kernel = uname.split_whitespace().nth(2).map(str::to_owned);
             }
             OPTION_TSC2NSEC => {
                 if let (Some(mult), Some(shift)) = (endian.u32(data, 0), endian.u32(data, 4)) {
-                    self.clock = Some(ClockScale { mult, shift });
+                    self.clock_scale = Some(ClockScale { mult, shift });
                 }
             }
             _ => {}
@@ -231,6 +235,7 @@ impl Meta {
         let header = &mut assembler.capture.header;
         header.kernel.clone_from(&self.kernel);
         header.cpus = self.cpus;
+        header.clock.clone_from(&self.clock);
         for stats in &self.cpu_stats {
             // The first line says which CPU it is.
             let cpu = stats.split(|&b| b == b'\n').next().unwrap_or_default();
@@ -238,4 +243,11 @@ impl Meta {
             count_losses(stats, &String::from_utf8_lossy(cpu), losses);
         }
     }
+}
+
+/// The clock in brackets of what `trace_clock` holds: `local global [mono] boot`.
+pub(crate) fn selected_clock(text: &[u8]) -> Option<String> {
+    let open = memchr(b'[', text)? + 1;
+    let name = text[open..].split(|&b| b == b']').next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
 }

@@ -54,7 +54,10 @@ fn options(
         let offset = endian.u64(&data, 0).unwrap_or(0);
         match id {
             OPTION_DONE => return Ok(offset),
-            OPTION_BUFFER => meta.buffers.push(buffer(source, data, endian)?),
+            OPTION_BUFFER => {
+                let buffer = buffer(meta, source, data, endian)?;
+                meta.buffers.push(buffer);
+            }
             OPTION_HEADER_INFO | OPTION_FTRACE_EVENTS | OPTION_EVENT_FORMATS | OPTION_CMDLINES => {
                 // Later ones would say the same again.
                 if seen.insert(id) {
@@ -99,12 +102,17 @@ fn section(meta: &Meta, source: &Source, mut cursor: Cursor<'_>) -> Result<Sourc
 }
 
 /// The buffer that an option describes.
-fn buffer(source: &Source, option: Vec<u8>, endian: Endian) -> Result<Buffer, Error> {
+fn buffer(
+    meta: &mut Meta,
+    source: &Source,
+    option: Vec<u8>,
+    endian: Endian,
+) -> Result<Buffer, Error> {
     let option = Source::memory(option, &format!("{}, option of a buffer", source.name));
     let mut cursor = Cursor::new(&option, 0, endian);
     let _section = cursor.u64("the position of a buffer")?;
     let _name = cursor.string("the name of a buffer")?;
-    let _clock = cursor.string("the clock of a buffer")?;
+    let clock = cursor.string("the clock of a buffer")?;
     let page_bytes = cursor.u32("the size of a page")?;
     let mut cpus = Vec::new();
     for _ in 0..check_cpus(&mut cursor)? {
@@ -113,5 +121,6 @@ fn buffer(source: &Source, option: Vec<u8>, endian: Endian) -> Result<Buffer, Er
         let bytes = cursor.u64("the size of a CPU's data")?;
         cpus.push(CpuData { cpu, offset, bytes });
     }
+    meta.clock.get_or_insert(clock);
     Ok(Buffer { page_bytes, cpus })
 }

@@ -378,6 +378,7 @@ const FIXTURES: &[&str] = &[
     "linux-6.12.blkparse-t.txt",
     "linux-6.12.blkparse-f-comma.txt",
     "linux-6.12.blktrace.0",
+    "fio-3.33.iolog",
 ];
 
 fn starts() -> Vec<Vec<u8>> {
@@ -395,6 +396,8 @@ fn starts() -> Vec<Vec<u8>> {
         b"  a-1 [000] 1.0: block_bio_queue: ",
         b"a 1 [000] 1.0: block:block_bio_queue: ",
         b"CPU:0 [LOST ",
+        b"fio version 2 iolog\nf wait ",
+        b"fio version 3 iolog\n7 f read ",
     ]
     .iter()
     .map(|start| start.to_vec())

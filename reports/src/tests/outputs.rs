@@ -44,6 +44,8 @@ fn text_inspect() {
     assert_snapshot!("text_inspect", checked(text::inspect(&sample::inspected(), &PLAIN)));
     let block_only = sample::inspected_block_only();
     assert_snapshot!("text_inspect_block_only", checked(text::inspect(&block_only, &PLAIN)));
+    let part = sample::inspected_part();
+    assert_snapshot!("text_inspect_part", checked(text::inspect(&part, &PLAIN)));
 }
 
 #[test]

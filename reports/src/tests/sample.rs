@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use analysis::inspect::{
-    DeviceStats, EventCounts, FileStats, InspectReport, PatternCounts, Percentiles, StreamsView,
-    Usage,
+    DeviceStats, EventCounts, FileStats, FilterView, InspectReport, PatternCounts, Percentiles,
+    StreamsView, Usage,
 };
 use analysis::replay::{Model, illustrated_report};
 use analysis::result::{
@@ -17,6 +17,7 @@ use replay::log::CacheLock;
 use replay::policy;
 use traces::access::Fidelity;
 use traces::capture::{Header, LossKind, Losses};
+use traces::join::{AlignedBy, Join};
 use traces::settings::{Origin, Settings};
 
 /// 512 MiB file, `ra_pages` 32, `max_sectors_kb` 512: one 4 KiB read, then 1 MiB reads.
@@ -131,6 +132,13 @@ fn pair_of(recorded_ns: u64, predicted_ns: u64) -> Pair {
     Pair { recorded_ns, predicted_ns }
 }
 
+fn lost() -> Losses {
+    let mut losses = Losses::default();
+    losses.add(LossKind::Unparsed, 2, || "line 9: `garbage`".to_owned());
+    losses.add(LossKind::LostEvents, 812, || "CPU 1, line 40211".to_owned());
+    losses
+}
+
 pub(crate) fn exact() -> CaptureVerify {
     CaptureVerify {
         source: CAPTURE.to_owned(),
@@ -148,6 +156,8 @@ pub(crate) fn exact() -> CaptureVerify {
             device_read: pair_of(170_100, 92_400),
             extrapolated: 12,
         },
+        settings: settings(),
+        losses: Losses::default(),
     }
 }
 
@@ -187,6 +197,7 @@ fn differs() -> CaptureVerify {
         folios: Matched { recorded: 6149, replayed: 6140, matched: 6101, in_order: false },
         device_reads: Matched { recorded: 2063, replayed: 2061, matched: 2050, in_order: false },
         unrecorded_reads: 3,
+        losses: lost(),
         exact: false,
         first_difference: Some(difference),
         ..exact()
@@ -271,9 +282,6 @@ pub(crate) fn several() -> ReplayReport {
         failure: None,
     };
     let skipping = CacheLock { contended: 2144, forced_skipped: 1210, ..lock };
-    let mut losses = Losses::default();
-    losses.add(LossKind::Unparsed, 2, || "line 9: `garbage`".to_owned());
-    losses.add(LossKind::LostEvents, 812, || "CPU 1, line 40211".to_owned());
     ReplayReport {
         source: "captures/db_bench_readseq_t8.ftrace.txt.zst".to_owned(),
         streams: StreamCounts { files: 14, opens: 14, threads: 8, accesses: 1_204_311 },
@@ -285,7 +293,7 @@ pub(crate) fn several() -> ReplayReport {
             result("linux-7.3+align-async-window-v2", lock),
         ],
         verify: Some(CaptureVerify { stream: Fidelity::Page, ..differs() }),
-        losses,
+        losses: lost(),
         ..pair()
     }
 }
@@ -317,8 +325,12 @@ pub(crate) fn inspected() -> InspectReport {
             tracer: Some("nop".to_owned()),
             kernel: None,
             cpus: Some(2),
+            clock: Some("mono".to_owned()),
         },
+        first_ns: 2_084_021_443_000,
         span_ns: 428_120_334,
+        filter: None,
+        joins: Vec::new(),
         events: EventCounts {
             total: 25_817,
             by_kind: BTreeMap::from([
@@ -366,6 +378,7 @@ pub(crate) fn inspected() -> InspectReport {
             pages_unused: 64,
             device_reads: reads,
         }],
+        files_omitted: 0,
         losses: Losses::default(),
     }
 }
@@ -384,5 +397,28 @@ pub(crate) fn inspected_block_only() -> InspectReport {
     report.files.clear();
     report.devices[0].queue_to_issue_ns = None;
     report.losses.add(LossKind::Truncated, 1, || "byte 81920: half a record".to_owned());
+    report
+}
+
+/// A part of a capture of two files.
+pub(crate) fn inspected_part() -> InspectReport {
+    let mut report = inspected();
+    report.header.format = "ftrace text + blktrace".to_owned();
+    report.joins.push(Join {
+        name: "captures/run.blktrace.0".to_owned(),
+        format: "blktrace".to_owned(),
+        aligned_by: AlignedBy::Events,
+        offset_ns: -1_204_331,
+        drift_ppb: 412,
+        residual_ns: Some(2210),
+        events_matched: 3329,
+        events_left_out: 3329,
+    });
+    report.filter = Some(FilterView {
+        conditions: vec!["pid 516".to_owned(), "from 2084.100000000".to_owned()],
+        events_kept: 20_114,
+        events_total: 25_817,
+    });
+    report.keep_files(0);
     report
 }

@@ -24,7 +24,8 @@ fn documents_follow_their_schemas() {
     }
     assert_eq!(check(VERIFY, &json::verify(&sample::verified())), [""; 0]);
     assert_eq!(check(VERIFY, &json::verify(&[])), [""; 0]);
-    for report in [sample::inspected(), sample::inspected_block_only()] {
+    let part = sample::inspected_part();
+    for report in [sample::inspected(), sample::inspected_block_only(), part] {
         assert_eq!(check(INSPECT, &json::inspect(&report)), [""; 0]);
     }
 }

@@ -1,7 +1,9 @@
 //! `inspect`: what is in a capture.
 
-use analysis::inspect::{DeviceStats, FileStats, InspectReport, Percentiles};
+use analysis::inspect::{DeviceStats, FileStats, FilterView, InspectReport, Percentiles};
 use analysis::result::FolioCounts;
+use traces::join::{AlignedBy, Join};
+use traces::units::Time;
 
 use super::{BOLD, CARE, Style, losses};
 use crate::figures::size_buckets;
@@ -9,8 +11,6 @@ use crate::grid::{Cell, Grid};
 use crate::number::{Unit, count, counted, percent, size_name};
 use crate::words;
 
-/// Files listed; the JSON output has them all.
-const FILES_MAX: usize = 20;
 /// Width of the longest bar of the size histogram.
 const BAR_WIDTH: u64 = 30;
 
@@ -20,7 +20,7 @@ pub fn inspect(report: &InspectReport, style: &Style) -> String {
     out += &inspect_head(report, style);
     if !report.files.is_empty() {
         out.push('\n');
-        out += &files(&report.files, *style);
+        out += &files(report, *style);
     }
     out
 }
@@ -30,6 +30,13 @@ pub(crate) fn inspect_head(report: &InspectReport, style: &Style) -> String {
     let style = *style;
     let mut out = String::new();
     out += &style.labelled("format", &format(report));
+    for join in &report.joins {
+        out += &style.labelled("joined", &joined(join));
+    }
+    if let Some(filter) = &report.filter {
+        out += &style.paint(style.labelled("part", &part(filter)).trim_end(), CARE);
+        out.push('\n');
+    }
     out += &events(report, style);
     out += &streams(report, style);
     out += &style.labelled("folios", &folios(&report.folios));
@@ -55,16 +62,50 @@ fn format(report: &InspectReport) -> String {
         None => "kernel not recorded".to_owned(),
     });
     parts.extend(header.cpus.map(|cpus| counted(u64::from(cpus), "CPU", "CPUs")));
+    parts.extend(header.clock.as_ref().map(|clock| format!("clock {clock}")));
     parts.join(", ")
+}
+
+/// How a further file of the run was aligned.
+fn joined(join: &Join) -> String {
+    let mut parts = vec![words::file_name(&join.name).to_owned()];
+    parts.push(match join.aligned_by {
+        AlignedBy::Clock => "on the same clock".to_owned(),
+        AlignedBy::Events => format!(
+            "aligned by {} in both, {:+} ns, drifting by {} ppb",
+            counted(join.events_matched, "request", "requests"),
+            join.offset_ns,
+            join.drift_ppb
+        ),
+    });
+    parts.push(match join.residual_ns {
+        Some(residual) => format!("residual {}", Unit::Nanoseconds.show(residual)),
+        None => "nothing in both to check it by".to_owned(),
+    });
+    if join.events_left_out > 0 {
+        parts.push(format!("{} left out as doubles", count(join.events_left_out)));
+    }
+    parts.join(", ")
+}
+
+/// What a filter left, and what that does to the rest.
+fn part(filter: &FilterView) -> String {
+    format!(
+        "{}: {} of {} events; what the others say, such as that a page was used, is not counted",
+        filter.conditions.join(", "),
+        count(filter.events_kept),
+        count(filter.events_total)
+    )
 }
 
 fn events(report: &InspectReport, style: Style) -> String {
     let events = &report.events;
     let span = Unit::Nanoseconds.show(report.span_ns);
+    let first = Time(report.first_ns).seconds();
     let mut names: Vec<_> = events.by_kind.iter().collect();
     names.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), **name));
     let names: Vec<_> = names.iter().map(|(name, n)| format!("{name} {}", count(**n))).collect();
-    let text = format!("{} in {span}: {}", count(events.total), names.join(", "));
+    let text = format!("{} in {span} from {first} s: {}", count(events.total), names.join(", "));
     let mut out = style.labelled("events", &text);
     if !events.unused.is_empty() {
         let names = events.unused.iter().map(|(name, n)| format!("{name} {}", count(*n)));
@@ -170,11 +211,11 @@ fn pattern(file: &FileStats) -> String {
     }
 }
 
-fn files(files: &[FileStats], style: Style) -> String {
+fn files(report: &InspectReport, style: Style) -> String {
     let mut grid = Grid::new("lrrrrrrl");
     let heads = ["file", "size", "accesses", "asked", "folios", "unused", "reads", "pattern"];
     grid.push(heads.map(bold).into());
-    for file in files.iter().take(FILES_MAX) {
+    for file in &report.files {
         grid.push(vec![
             file.file.as_str().into(),
             file.size_bytes.map_or("-".to_owned(), |bytes| Unit::Bytes.show(bytes)).into(),
@@ -186,8 +227,9 @@ fn files(files: &[FileStats], style: Style) -> String {
             pattern(file).into(),
         ]);
     }
-    if let Some(more) = files.len().checked_sub(FILES_MAX).filter(|more| *more > 0) {
-        grid.push_across(format!("and {}", counted(more as u64, "more file", "more files")));
+    if report.files_omitted > 0 {
+        let more = counted(report.files_omitted, "more file", "more files");
+        grid.push_across(format!("and {more}"));
     }
     grid.render(style.colour)
 }

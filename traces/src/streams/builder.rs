@@ -12,7 +12,7 @@ use crate::access::{
     Access, AccessKind, Anchor, AnchorKind, Fidelity, File, FileExtent, Recorded, RecordedFolio,
     RecordedRead, Source,
 };
-use crate::capture::Capture;
+use crate::capture::{Capture, LossKind};
 use crate::event::{Event, EventKind, FileId, RecordedRa};
 use crate::settings::Settings;
 use crate::sidecar::FileFacts;
@@ -478,6 +478,11 @@ impl<'a> Builder<'a> {
         };
         let opens = opens::assign(&mut self.raws, &sizes, ra_pages);
         let files = self.take_files(&settings);
+        let mut losses = capture.losses.clone();
+        if let count @ 1.. = self.implausible_events {
+            let what = || "an event that names a place no file has".to_owned();
+            losses.add(LossKind::BadFields, count, what);
+        }
         Ok(Source {
             name: name.to_owned(),
             fidelity: self.fidelity,
@@ -487,9 +492,9 @@ impl<'a> Builder<'a> {
             threads: self.thread_names,
             accesses: self.raws.into_iter().map(|raw| raw.access).collect(),
             anchors: self.anchors,
-            implausible_events: self.implausible_events,
             kernel_min: kernel_min(capture),
             recorded: Some(recorded),
+            losses,
         })
     }
 

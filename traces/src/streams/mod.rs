@@ -35,6 +35,12 @@ pub enum StreamError {
         /// Events in it.
         events: usize,
     },
+    /// A list of accesses without a read.
+    #[error("no read in {name}, only writes and other accesses that readahead takes no part in")]
+    NoReads {
+        /// The list.
+        name: String,
+    },
     /// Only inferred streams are there.
     #[error(
         "{name} shows only what readahead did ({fidelity:?} level), not what the program asked \
@@ -65,5 +71,11 @@ pub fn build(
     name: &str,
     options: &StreamOptions,
 ) -> Result<Source, StreamError> {
-    builder::build(capture, name, options)
+    match &capture.iolog {
+        Some(iolog) if iolog.has_reads() => {
+            Ok(iolog.to_source(name, &options.settings, &capture.losses))
+        }
+        Some(_) => Err(StreamError::NoReads { name: name.to_owned() }),
+        None => builder::build(capture, name, options),
+    }
 }

@@ -74,13 +74,7 @@ pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], ra_pages: RaPages)
                 reads: false,
             });
             triggered.push(false);
-            opens.push(Open {
-                file: raw.file,
-                ra_pages: None,
-                random: false,
-                windowless: true,
-                mapping: crate::access::Mapping::default(),
-            });
+            opens.push(Open { windowless: true, ..Open::new(raw.file) });
             of_file.len() - 1
         });
         let open = &mut of_file[place];
