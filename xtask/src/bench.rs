@@ -9,7 +9,7 @@ use std::time::Instant;
 use analysis::tree::{PREFIX, ReadPath, TreeOptions, build, generation_of, parse_policy};
 use replay::machine::Machine;
 use replay::policy::{self, Policy};
-use traces::access::{File, Mapping, Open, Source};
+use traces::access::{File, Open, Source};
 use traces::event::FileId;
 use traces::settings::Settings;
 use traces::units::ByteOffset;
@@ -141,13 +141,7 @@ pub(crate) fn one_file(size_bytes: u64) -> Source {
         cached: Vec::new(),
         extents: Vec::new(),
     });
-    source.opens.push(Open {
-        file: 0,
-        ra_pages: None,
-        random: false,
-        windowless: false,
-        mapping: Mapping::default(),
-    });
+    source.opens.push(Open::new(0));
     source.threads.push("thread".to_owned());
     source
 }

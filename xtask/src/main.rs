@@ -7,6 +7,7 @@ mod differential;
 mod fidelity;
 mod gallery;
 mod fuse_law;
+mod peers;
 mod timing;
 mod parquet_check;
 
@@ -95,6 +96,12 @@ enum Task {
         #[arg(long)]
         screenshots: Option<PathBuf>,
     },
+    /// Measure the parsers beside trace-cmd, blkparse and wc, over the same files.
+    Peers {
+        /// Where to write these files; some 500 MB.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        folder: PathBuf,
+    },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -116,6 +123,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Bench { tree } => bench::run(tree.as_deref()),
         Task::Gallery => gallery::run(),
         Task::Browser { screenshots } => browser::run(screenshots.as_deref()),
+        Task::Peers { folder } => peers::run(&folder),
     }?;
     Ok(ExitCode::SUCCESS)
 }
