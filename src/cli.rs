@@ -161,7 +161,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Vec<String>,
     /// Only files and requests of this device; the two may differ, as with partitions.
-    #[arg(long, value_name = "MAJOR:MINOR", value_parser = parse_device)]
+    #[arg(long, value_name = "MAJOR:MINOR")]
     pub(crate) dev: Vec<Device>,
     /// Only this file, and the requests for it (decimal, or hexadecimal after 0x).
     #[arg(long, value_name = "INODE", value_parser = parse_inode)]
@@ -441,13 +441,6 @@ fn parse_inode(text: &str) -> Result<u64, String> {
         None => text.parse(),
     };
     parsed.map_err(|_| "expected an inode number, decimal or hexadecimal after 0x".to_owned())
-}
-
-fn parse_device(text: &str) -> Result<Device, String> {
-    let numbers = text.split_once(':').and_then(|(major, minor)| {
-        Some(Device { major: major.parse().ok()?, minor: minor.parse().ok()? })
-    });
-    numbers.ok_or_else(|| "expected MAJOR:MINOR, as lsblk shows them".to_owned())
 }
 
 /// Seconds with up to nine digits behind the point, exactly.

@@ -81,7 +81,10 @@ fn same_name(base: &Side, mut candidate: Side) -> Side {
 
 fn show(report: &GateReport, format: Format) -> anyhow::Result<String> {
     Ok(match format {
-        Format::Text => reports::gate::text(report, &output::style()),
+        Format::Text => {
+            let style = output::style();
+            reports::gate::text(report, &style) + &reports::gate::orders(report, &style)
+        }
         Format::Json => reports::gate::json(report),
         Format::Markdown => reports::gate::markdown(report),
         Format::Csv | Format::Mail => {

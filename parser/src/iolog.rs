@@ -112,6 +112,7 @@ impl Timing {
 }
 
 /// What a line asks for; names are the log's.
+#[derive(Clone, Copy, Debug)]
 enum Ask<'a> {
     Action(ActionKind),
     Add,

@@ -19,7 +19,7 @@ use crate::number;
 pub use junit::junit;
 pub use ktap::ktap;
 pub use markdown::markdown;
-pub use text::text;
+pub use text::{orders, text};
 
 /// `rareplay.gate/1`.
 pub fn json(report: &GateReport) -> String {

@@ -33,7 +33,7 @@ fn queued(page: u64) -> EventKind {
 fn capture(name: &str, clock: Option<&str>, events: Vec<Event>) -> Named {
     let mut capture = Capture { events, ..Capture::default() };
     capture.header.clock = clock.map(str::to_owned);
-    capture.header.format = name.to_owned();
+    name.clone_into(&mut capture.header.format);
     capture.comms.intern("reader");
     Named { name: name.to_owned(), capture }
 }

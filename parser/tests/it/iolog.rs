@@ -75,7 +75,7 @@ fn file_sizes_are_the_highest_end_or_given() {
     assert_eq!(source(&capture).files[0].size_bytes, 8292);
     let mut settings = Settings::default();
     settings.set("file_size", "1M", Origin::Given).expect("a size");
-    let options = StreamOptions { settings, allow_inferred: false };
+    let options = StreamOptions { settings, ..StreamOptions::default() };
     let source = streams::build(&capture, "test", &options).expect("a source");
     assert_eq!(source.files[0].size_bytes, 1 << 20);
 }

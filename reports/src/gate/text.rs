@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
-use analysis::compare::{Check, Verdict};
+use analysis::compare::{Check, Metric, Verdict};
 use analysis::gate::{GateReport, SourceOutcome};
 use anstyle::{AnsiColor, Style as Ansi};
 
 use super::{
-    allowed, change, change_points, counts, details, notable, order_changes, side, sides, worst,
-    worst_first,
+    allowed, change, change_points, counts, details, notable, order_changes, side, sides, value,
+    worst, worst_first,
 };
 use crate::grid::{Cell, Grid, paint};
+use crate::number::percent;
 use crate::text::Style;
 
 /// A gate: the verdict first, then every source, what is wrong before what is not.
@@ -62,6 +63,25 @@ fn one_source(report: &GateReport, source: &SourceOutcome, style: Style) -> Stri
     }
     for reason in &source.why {
         let _ = writeln!(out, "    {reason}");
+    }
+    out
+}
+
+/// Folios by order of every source on both sides, with their shares of the bytes.
+pub fn orders(report: &GateReport, style: &Style) -> String {
+    let mut out = String::new();
+    for source in report.sources.iter().filter(|source| !source.orders.by_order.is_empty()) {
+        let mut grid = Grid::new("lrrrr");
+        let head = ["  order", "baseline", "candidate", "of bytes", "of bytes"];
+        grid.push(head.map(Cell::from).into());
+        for row in &source.orders.by_order {
+            let folios = [row.baseline, row.candidate].map(|folios| value(Metric::Folios, folios));
+            let shares = [row.baseline_share, row.candidate_share].map(percent);
+            let cells = [format!("  {}", row.order)].into_iter().chain(folios).chain(shares);
+            grid.push(cells.map(Cell::from).collect());
+        }
+        let _ = writeln!(out, "\nFolios of {} by order", source.source);
+        out += &grid.render(style.colour);
     }
     out
 }

@@ -105,7 +105,10 @@ fn events(report: &InspectReport, style: Style) -> String {
     let mut names: Vec<_> = events.by_kind.iter().collect();
     names.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), **name));
     let names: Vec<_> = names.iter().map(|(name, n)| format!("{name} {}", count(**n))).collect();
-    let text = format!("{} in {span} from {first} s: {}", count(events.total), names.join(", "));
+    let text = match events.total {
+        0 => format!("none; accesses of {span} from {first} s"),
+        total => format!("{} in {span} from {first} s: {}", count(total), names.join(", ")),
+    };
     let mut out = style.labelled("events", &text);
     if !events.unused.is_empty() {
         let names = events.unused.iter().map(|(name, n)| format!("{name} {}", count(*n)));
