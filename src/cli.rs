@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use analysis::sweep::{DEVICE, Goal};
 use analysis::tree::{self, TreeOptions};
+use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use traces::event::Device;
 use traces::units::Time;
@@ -14,6 +16,30 @@ use traces::units::Time;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Whether to use colours.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: When,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal that has them, unless the environment is against it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<When> for ColorChoice {
+    fn from(when: When) -> Self {
+        match when {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -28,6 +54,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Explain how two policies differ: first divergence, causes of small folios.
     Explain(ExplainArgs),
+    /// Replay sources over a range of settings and recommend a value.
+    Sweep(SweepArgs),
     /// Judge a corpus under two policies, or against a baseline; the exit code is the verdict.
     Gate(GateArgs),
     /// Write captures as Parquet, for other tools and to be read again.
@@ -67,6 +95,13 @@ pub(crate) struct SourceArgs {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_set)]
     pub(crate) set: Vec<(String, String)>,
 
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+}
+
+/// What is taken for a source.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InputArgs {
     /// Replay streams that only show what readahead did, not what the program asked for.
     #[arg(long)]
     pub(crate) allow_inferred: bool,
@@ -231,6 +266,56 @@ pub(crate) struct CompareArgs {
     pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SweepGoal {
+    /// The smallest elapsed time.
+    #[default]
+    Elapsed,
+    /// The smallest 99th percentile of the waits of reads.
+    Wait,
+    /// The fewest device reads.
+    Reads,
+}
+
+impl From<SweepGoal> for Goal {
+    fn from(goal: SweepGoal) -> Self {
+        match goal {
+            SweepGoal::Elapsed => Self::Elapsed,
+            SweepGoal::Wait => Self::Wait,
+            SweepGoal::Reads => Self::Reads,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Captures and workload descriptions.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Policy to replay under, any number of times; a capture's own kernel's if missing.
+    #[arg(long = "policy", value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// One or two settings with their values: `read_ahead_kb=64..4096` (powers of two),
+    /// `read_ahead_kb=0..512:64` (steps), `memory=64M,256M,1G`, `device=hdd,nvme`. With a single
+    /// value it overrides a setting, as elsewhere.
+    #[arg(long = "set", value_name = "KEY=VALUES", required = true, value_parser = parse_swept)]
+    pub(crate) set: Vec<(String, String)>,
+    /// What the recommended value is chosen by.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) goal: SweepGoal,
+    /// How much worse than the best a smaller value may be and still be recommended.
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = parse_percent)]
+    pub(crate) tolerance: f64,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -433,6 +518,19 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
 
 fn parse_size(text: &str) -> Result<u64, String> {
     traces::settings::parse_bytes(text).ok_or_else(|| "expected a size such as 64M".to_owned())
+}
+
+/// A setting, or the device, which no other command takes as one.
+fn parse_swept(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, values)) if key == DEVICE => Ok((key.to_owned(), values.to_owned())),
+        _ => parse_set(text),
+    }
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
+    percent.ok_or_else(|| "expected a percentage, 0 or more".to_owned())
 }
 
 fn parse_inode(text: &str) -> Result<u64, String> {

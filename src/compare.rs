@@ -50,7 +50,7 @@ fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result
     }
     let options = MeasureOptions {
         load: args.source.options(),
-        allow_loss: args.source.allow_loss,
+        allow_loss: args.source.input.allow_loss,
         model: sources::model(&args.device)?,
     };
     let base = side(base, &options)?;

@@ -18,10 +18,9 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     output::print(&match args.output.format {
         Format::Text => reports::text::explain(&explanation, &output::style()),
         Format::Json => reports::json::explain(&explanation),
-        other => {
-            let known = "explain prints text and json";
-            return Err(UsageError(format!("{known}, not {other:?}").to_lowercase()).into());
-        }
+        Format::Csv => reports::csv::explain(&explanation),
+        Format::Markdown => reports::markdown::explain(&explanation),
+        Format::Mail => reports::mail::explain(&explanation),
     })?;
     Ok(exit::OK)
 }

@@ -10,13 +10,16 @@ mod gate;
 mod inspect;
 mod output;
 mod policy;
+mod progress;
 mod record;
 mod replay;
 mod sources;
+mod sweep;
 mod verify;
 
 use std::process::ExitCode;
 
+use anstream::ColorChoice;
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
             return exit::code(if error.use_stderr() { exit::USAGE } else { exit::OK });
         }
     };
+    ColorChoice::from(cli.color).write_global();
     match std::panic::catch_unwind(|| run(&cli)) {
         Ok(Ok(code)) => exit::code(code),
         Ok(Err(error)) => fail(&error),
@@ -49,6 +53,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Replay(args) => replay::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Sweep(args) => sweep::run(args),
         Command::Gate(args) => gate::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Calibrate(args) => calibrate::run(args),

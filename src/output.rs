@@ -1,14 +1,20 @@
 //! Printing.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
+use anstream::{AutoStream, ColorChoice};
 use reports::text::Style;
+use terminal_size::{Width, terminal_size_of};
 
-/// How text looks on standard output: colour on a terminal unless `NO_COLOR` is set.
+/// How text looks on standard output: as wide as the terminal, with colour where it has some and
+/// neither `NO_COLOR`, `CLICOLOR=0` nor `--color never` is against it.
 pub(crate) fn style() -> Style {
-    let colour = std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Style { colour, ..Style::default() }
+    let stdout = std::io::stdout();
+    let width = terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
+    Style {
+        colour: AutoStream::choice(&stdout) != ColorChoice::Never,
+        width: width.unwrap_or(Style::default().width),
+    }
 }
 
 /// Writes a result to standard output.

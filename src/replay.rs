@@ -12,15 +12,28 @@ use traces::access::Source;
 use traces::capture::Losses;
 
 use crate::cli::{Format, ReplayArgs, SourceArgs};
+use crate::progress::Progress;
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     args.source.check(&args.sources)?;
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
-    for path in &args.sources {
-        let report = build(&args.source, path, &policies, &model, report)?;
-        output::print(&show(&report, args.output.format))?;
+    let progress = Progress::new("replaying sources", args.sources.len());
+    let reports = args.sources.iter().map(|path| {
+        let report = build(&args.source, path, &policies, &model, report);
+        progress.step();
+        report
+    });
+    if args.output.format == Format::Mail {
+        // Sources share a mail.
+        let reports: Vec<ReplayReport> = reports.collect::<Result<_, _>>()?;
+        output::print(&reports::mail::replay(&reports))?;
+        return Ok(exit::OK);
+    }
+    for report in reports {
+        let text = show(&report?, args.output.format);
+        progress.aside(|| output::print(&text))?;
     }
     Ok(exit::OK)
 }
@@ -54,6 +67,6 @@ pub(crate) fn show(report: &ReplayReport, format: Format) -> String {
         Format::Json => reports::json::replay(report),
         Format::Csv => reports::csv::replay(report),
         Format::Markdown => reports::markdown::replay(report),
-        Format::Mail => reports::mail::replay(report),
+        Format::Mail => reports::mail::replay(std::slice::from_ref(report)),
     }
 }

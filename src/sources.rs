@@ -34,16 +34,16 @@ impl SourceArgs {
     pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
             set: self.set.clone(),
-            allow_inferred: self.allow_inferred,
-            accesses: self.accesses.clone(),
-            join: self.join.clone(),
-            clock: self.clock.clone(),
+            allow_inferred: self.input.allow_inferred,
+            accesses: self.input.accesses.clone(),
+            join: self.input.join.clone(),
+            clock: self.input.clock.clone(),
         }
     }
 
     /// Fails where options for the files of one run meet several captures.
     pub(crate) fn check(&self, captures: &[PathBuf]) -> Result<(), UsageError> {
-        if self.join.is_empty() || captures.len() == 1 {
+        if self.input.join.is_empty() || captures.len() == 1 {
             return Ok(());
         }
         let what = format!("--join is for one capture; given are {}", captures.len());
@@ -62,7 +62,7 @@ impl SourceArgs {
         let loaded = load(path, &self.options())?;
         if let Some(capture) = &loaded.capture
             && capture.losses.severity() == Some(Severity::DataLoss)
-            && !self.allow_loss
+            && !self.input.allow_loss
         {
             let losses = capture.losses.to_string();
             return Err(DataLoss { path: path.display().to_string(), losses }.into());

@@ -1,6 +1,6 @@
 //! `rareplay verify`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::recover::{recover, recover_under};
 use analysis::replay::Model;
@@ -10,6 +10,7 @@ use anyhow::Context;
 use rayon::prelude::*;
 
 use crate::cli::{Format, VerifyArgs};
+use crate::progress::Progress;
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
@@ -18,7 +19,14 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
     sources::policies(args.policy.as_slice(), &args.tree)?;
     let model = sources::model(&args.device)?;
     let files = sources::captures(&args.captures)?;
-    let checked: Vec<_> = files.par_iter().map(|file| check(args, &model, file)).collect();
+    let progress = Progress::new("verifying captures", files.len());
+    let one = |file: &PathBuf| {
+        let checked = check(args, &model, file);
+        progress.step();
+        checked
+    };
+    let checked: Vec<_> = files.par_iter().map(one).collect();
+    drop(progress);
     let mut captures = Vec::new();
     let mut code = exit::OK;
     for result in checked {
@@ -68,6 +76,6 @@ fn check(args: &VerifyArgs, model: &Model, file: &Path) -> anyhow::Result<Captur
     Ok(result)
 }
 
-fn show(paths: &[std::path::PathBuf]) -> String {
+fn show(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

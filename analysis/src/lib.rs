@@ -13,6 +13,7 @@ pub mod recover;
 pub mod replay;
 pub mod result;
 pub mod stats;
+pub mod sweep;
 pub mod timing;
 pub mod tree;
 pub mod verify;

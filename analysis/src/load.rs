@@ -145,6 +145,7 @@ pub fn open_part(
     let mut joined = options.join.clone();
     let mut clock = options.clock.clone();
     let mut files = Vec::new();
+    let mut about = String::new();
     if let Some(beside) = sidecar::path_for(path) {
         let sidecar = Sidecar::read(&beside)?;
         sidecar.apply(&beside, &mut settings)?;
@@ -156,6 +157,7 @@ pub fn open_part(
         }
         clock = clock.or(sidecar.clock);
         files = sidecar.files;
+        about = sidecar.made;
     }
     let (mut capture, stated) = read_joined(path, &joined, clock)?;
     let settings = {
@@ -181,7 +183,7 @@ pub fn open_part(
         view = Some(filter.apply(&mut capture, built.as_ref().ok()));
         built = build(&capture);
     }
-    let source = built.map_err(LoadError::from);
+    let source = built.map_err(LoadError::from).map(|source| Source { about, ..source });
     let source = source.and_then(|source| with_accesses(source, accesses));
     if let Ok(source) = &source {
         capture.losses = source.losses.clone();

@@ -122,7 +122,7 @@ pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> Policy
     }
 }
 
-fn summarize(
+pub(crate) fn summarize(
     source: &Source,
     policy: &str,
     machine: &Machine<'_>,
@@ -194,6 +194,7 @@ pub fn report(
     ReplayReport {
         schema: SCHEMA,
         source: source.name.clone(),
+        about: source.about.clone(),
         fidelity: source.fidelity,
         streams: StreamCounts::of(source),
         settings: view_settings(&source.settings),

@@ -182,6 +182,8 @@ pub struct ReplayReport {
     pub schema: &'static str,
     /// The source's name.
     pub source: String,
+    /// What it is, in words, where its author said so.
+    pub about: String,
     /// How much of the capture the streams reproduce.
     pub fidelity: Fidelity,
     /// Files, opens, threads and accesses of the source.

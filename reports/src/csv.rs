@@ -1,10 +1,14 @@
 //! CSV, one figure to a line, so that any tool can group and join it.
 
+use analysis::explain::Explanation;
 use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
+use analysis::sweep::SweepReport;
 use analysis::verify::CaptureVerify;
 
+use crate::causes;
 use crate::figures::sections;
+use crate::sweep::remarks;
 use crate::words::Outcome;
 
 /// Lines of `source,policy,metric,unit,value`.
@@ -22,6 +26,57 @@ pub fn replay(report: &ReplayReport) -> String {
         for row in sections.iter().flat_map(|section| &section.rows) {
             let value = row.values[column].to_string();
             lines.push([&report.source, &result.policy, &row.key, row.unit.name(), &value]);
+        }
+    }
+    lines.finish()
+}
+
+/// One line per point and policy; where one setting is swept, that of the second is empty.
+pub fn sweep(report: &SweepReport) -> String {
+    let mut lines = Lines::new([
+        "source",
+        "policy",
+        "key",
+        "value",
+        "second_key",
+        "second_value",
+        "elapsed_ns",
+        "read_wait_ns_p50",
+        "read_wait_ns_p99",
+        "read_wait_ns_max",
+        "device_reads",
+        "device_bytes",
+        "folios",
+        "pages_inserted",
+        "pages_unused",
+        "device_busy",
+        "queue_depth_mean",
+        "remarks",
+    ]);
+    let key = |axis: usize| report.axes.get(axis).map_or("", |axis| &axis.key);
+    for (place, point) in report.points.iter().enumerate() {
+        let value = |axis: usize| point.values.get(axis).map_or("", String::as_str);
+        for (policy, figures) in point.results.iter().enumerate() {
+            lines.push([
+                &report.source,
+                &figures.policy,
+                key(0),
+                value(0),
+                key(1),
+                value(1),
+                &figures.elapsed_ns.to_string(),
+                &figures.read_wait_ns.p50.to_string(),
+                &figures.read_wait_ns.p99.to_string(),
+                &figures.read_wait_ns.max.to_string(),
+                &figures.device_reads.count.to_string(),
+                &figures.device_reads.bytes.to_string(),
+                &figures.folios.total.to_string(),
+                &figures.pages.inserted.to_string(),
+                &figures.pages.unused.to_string(),
+                &format!("{:.6}", figures.device_busy),
+                &format!("{:.3}", figures.queue_depth_mean),
+                &remarks(report, policy, place),
+            ]);
         }
     }
     lines.finish()
@@ -76,6 +131,17 @@ pub fn verify(captures: &[CaptureVerify]) -> String {
             &timing.device_read.predicted_ns.to_string(),
             &timing.extrapolated.to_string(),
         ]);
+    }
+    lines.finish()
+}
+
+/// One line per policy and cause.
+pub fn explain(explanation: &Explanation) -> String {
+    let mut lines = Lines::new(["source", "policy", "cause", "pages"]);
+    for row in causes::rows(explanation) {
+        for (side, pages) in explanation.sides.iter().zip(row.pages) {
+            lines.push([&explanation.source, &side.policy, &row.key, &pages.to_string()]);
+        }
     }
     lines.finish()
 }

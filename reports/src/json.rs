@@ -6,6 +6,7 @@
 use analysis::explain::Explanation;
 use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
+use analysis::sweep::SweepReport;
 use analysis::verify::CaptureVerify;
 use serde::Serialize;
 
@@ -22,6 +23,11 @@ pub fn inspect(report: &InspectReport) -> String {
 /// `rareplay.explain/1`.
 pub fn explain(explanation: &Explanation) -> String {
     document(explanation)
+}
+
+/// `rareplay.sweep/1`.
+pub fn sweep(report: &SweepReport) -> String {
+    document(report)
 }
 
 /// `rareplay.verify/1`.

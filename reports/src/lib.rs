@@ -13,9 +13,11 @@ pub mod mail;
 pub mod markdown;
 pub mod text;
 
+mod causes;
 mod figures;
 mod grid;
 mod number;
+mod sweep;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,15 @@
 //! Markdown tables for trackers and merge requests.
 
+use analysis::explain::Explanation;
 use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
+use analysis::sweep::SweepReport;
 use analysis::verify::CaptureVerify;
 
+use crate::causes;
 use crate::figures::{Row, sections};
 use crate::number::{Unit, count, percent, signed_percent};
+use crate::sweep::{advice_of, columns, remarks};
 use crate::text::Style;
 use crate::words::{self, Outcome};
 
@@ -17,7 +21,7 @@ pub fn replay(report: &ReplayReport) -> String {
     }
     out += &figures(report);
     out.push('\n');
-    let settings = report.settings.iter().map(words::setting).collect::<Vec<_>>().join(", ");
+    let settings = words::settings(&report.settings);
     out += &item("Streams", &words::streams(report.fidelity, &report.streams));
     out += &item("Settings", &settings);
     out += &item("Model", &words::device(&report.device));
@@ -64,6 +68,37 @@ fn cells(row: &Row, with_change: bool) -> Vec<String> {
         cells.push(scale.show_difference(change.before, change.after) + &percent);
     }
     cells
+}
+
+/// A source over a range of settings.
+pub fn sweep(report: &SweepReport) -> String {
+    let mut out = format!("### {}\n\n", escape(words::file_name(&report.source)));
+    for policy in 0..report.policies.len() {
+        out += &paragraph(&format!("Under {}:", report.policies[policy]));
+        let columns = columns(report, policy);
+        let mut heads: Vec<String> = columns.iter().map(|column| escape(&column.head)).collect();
+        heads.push(String::new());
+        out += &(line(&heads) + &right_rule(columns.len()));
+        for place in 0..report.points.len() {
+            let mut cells: Vec<String> =
+                columns.iter().map(|column| escape(&column.cells[place])).collect();
+            cells.push(remarks(report, policy, place));
+            out += &line(&cells);
+        }
+        out.push('\n');
+        for advice in advice_of(report, policy) {
+            out += &paragraph(&advice.reason.join(" "));
+            out.extend(advice.doubts.iter().map(|doubt| item("Note", &doubt.text)));
+        }
+    }
+    out.extend(report.doubts.iter().map(|doubt| item("Note", &doubt.text)));
+    out += &item("Streams", &words::streams(report.fidelity, &report.streams));
+    out += &item("Settings", &words::settings(&report.settings));
+    if let Some(device) = &report.device {
+        out += &item("Model", &words::device(device));
+    }
+    let verify = report.verify.as_ref();
+    out + &item("Check", &verify.map_or(words::NOT_VERIFIED.to_owned(), words::verify))
 }
 
 /// Captures held against a replay.
@@ -120,6 +155,31 @@ fn times(captures: &[CaptureVerify]) -> String {
     out
 }
 
+/// Why two policies differ on a source.
+pub fn explain(explanation: &Explanation) -> String {
+    let mut out = format!("### {}\n\n", escape(words::file_name(&explanation.source)));
+    match &explanation.divergence {
+        None => out += &paragraph("The policies decide the same everywhere."),
+        Some(divergence) => {
+            out += &item("Parts at", &causes::parts_at(divergence));
+            out += &item("Before", &divergence.state_before);
+            for decided in causes::decisions(explanation, divergence) {
+                out += &item("Decides", &decided);
+            }
+            out.push('\n');
+        }
+    }
+    let [a, b] = explanation.sides.each_ref().map(|side| escape(&side.policy));
+    out += &(line(&[causes::title(explanation), a, b]) + &rule(1, 3));
+    for row in causes::rows(explanation) {
+        let [a, b] = row.pages.map(count);
+        out += &line(&[row.label, a, b]);
+    }
+    out.push('\n');
+    out.extend(explanation.sides.iter().map(|side| item("Windows", &causes::windows(side))));
+    out
+}
+
 /// A capture: the terminal's description, and its files as a table.
 pub fn inspect(report: &InspectReport) -> String {
     let style = Style { colour: false, width: 100 };
@@ -163,6 +223,11 @@ fn line(cells: &[String]) -> String {
 /// The line below the heads: so many columns to the left, the others to the right.
 fn rule(left: usize, columns: usize) -> String {
     format!("|{}{}\n", " --- |".repeat(left), " ---: |".repeat(columns - left))
+}
+
+/// Columns to the right, and a last one to the left.
+fn right_rule(right: usize) -> String {
+    format!("|{} --- |\n", " ---: |".repeat(right))
 }
 
 fn item(name: &str, text: &str) -> String {

@@ -77,6 +77,11 @@ pub(crate) fn setting(setting: &SettingView) -> String {
     format!("{}={} ({})", setting.key, setting.value, setting.origin)
 }
 
+/// All settings in a line.
+pub(crate) fn settings(settings: &[SettingView]) -> String {
+    settings.iter().map(setting).collect::<Vec<_>>().join(", ")
+}
+
 /// `basic: request_overhead_ns=60000, channels=8`.
 pub(crate) fn device(device: &DeviceView) -> String {
     let parameters = device.parameters.iter().map(|(name, value)| format!("{name}={value}"));
@@ -217,6 +222,18 @@ pub(crate) fn stem(path: &str) -> &str {
     match name.find('.') {
         Some(dot) if dot > 0 => &name[..dot],
         _ => name,
+    }
+}
+
+/// What a source is, in the first words of its author, or else the name of its file.
+pub(crate) fn about(report: &ReplayReport) -> String {
+    let first = report.about.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let mut letters = first.chars();
+    match (letters.next(), letters.next()) {
+        (None, _) => stem(&report.source).to_owned(),
+        // Names such as LMDB stay as they are.
+        (Some(_), Some(second)) if second.is_uppercase() => first.to_owned(),
+        (Some(letter), _) => format!("{}{}", letter.to_lowercase(), &first[letter.len_utf8()..]),
     }
 }
 

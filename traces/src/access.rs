@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Losses;
 use crate::event::{Device, FileId};
-use crate::settings::Settings;
+use crate::settings::{Origin, SettingError, Settings};
 use crate::units::{ByteOffset, Order, PAGE_SIZE, PageIndex, Sector, Time};
 
 /// How much of what the program did a stream reproduces; best first.
@@ -274,6 +274,8 @@ pub struct Recorded {
 pub struct Source {
     /// File name of the capture or workload.
     pub name: String,
+    /// What it is, in words, where its author said so.
+    pub about: String,
     /// How much the streams reproduce.
     pub fidelity: Fidelity,
     /// Settings and where each came from.
@@ -301,6 +303,7 @@ impl Source {
     pub fn generated(name: &str, settings: Settings) -> Self {
         Self {
             name: name.to_owned(),
+            about: String::new(),
             fidelity: Fidelity::Exact,
             settings,
             files: Vec::new(),
@@ -312,5 +315,46 @@ impl Source {
             recorded: None,
             losses: Losses::default(),
         }
+    }
+
+    /// Sets one setting by its `--set` key, with everything that follows from it.
+    pub fn set(&mut self, key: &str, value: &str, origin: Origin) -> Result<(), SettingError> {
+        let before = self.settings.ra_pages.value;
+        self.settings.set(key, value, origin)?;
+        let now = self.settings.ra_pages.value;
+        for open in &mut self.opens {
+            open.ra_pages = open.ra_pages.map(|own| scaled_ra_pages(own, before, now));
+        }
+        Ok(())
+    }
+}
+
+/// `ra_pages` of an open whose device goes from `before` to `now`: what `POSIX_FADV_SEQUENTIAL`
+/// doubled stays twice the device's.
+pub(crate) fn scaled_ra_pages(own: u64, before: u64, now: u64) -> u64 {
+    own * now / before.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_follow_the_read_ahead_of_their_device() {
+        let open = |ra_pages| Open {
+            file: 0,
+            ra_pages,
+            random: false,
+            windowless: false,
+            mapping: Mapping::default(),
+        };
+        let mut source = Source::generated("s", Settings::default());
+        source.opens = vec![open(None), open(Some(64)), open(Some(1024))];
+        source.set("read_ahead_kb", "512", Origin::Given).unwrap();
+        let own: Vec<_> = source.opens.iter().map(|open| open.ra_pages).collect();
+        assert_eq!(own, [None, Some(256), Some(4096)]);
+        source.set("max_sectors_kb", "64", Origin::Given).unwrap();
+        assert_eq!(source.opens[1].ra_pages, Some(256));
+        assert!(source.set("read_ahead_kb", "many", Origin::Given).is_err());
     }
 }

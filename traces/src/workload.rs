@@ -93,7 +93,6 @@ pub enum WorkloadError {
 #[serde(deny_unknown_fields)]
 struct Description {
     #[serde(default)]
-    #[expect(dead_code, reason = "for people")]
     what: String,
     file: FileDescription,
     #[serde(default)]
@@ -192,6 +191,7 @@ pub fn parse(text: &str, name: &str, settings: &Settings) -> Result<Source, Work
         .ok_or_else(|| WorkloadError::FileSize { name: name.to_owned(), size: size.clone() })?;
     let streams = generate_all(&description, name, size_bytes)?;
     let mut source = Source::generated(name, settings);
+    source.about.clone_from(&description.what);
     source.files.push(File::contiguous(FileId::default(), size_bytes, File::FIRST_SECTOR));
     take_turns(&mut source, &description.stream, streams);
     if source.accesses.is_empty() {

@@ -8,6 +8,7 @@ mod fidelity;
 mod gallery;
 mod fuse_law;
 mod peers;
+mod manual;
 mod timing;
 mod parquet_check;
 
@@ -82,6 +83,11 @@ enum Task {
         #[arg(long, default_value = "python3")]
         python: PathBuf,
     },
+    /// Write manual pages and shell completions.
+    Manual {
+        /// Where to.
+        folder: PathBuf,
+    },
     /// Measure the native policies, and the same decisions made by a kernel tree's own code.
     Bench {
         /// A kernel tree to measure beside them.
@@ -120,6 +126,7 @@ fn main() -> anyhow::Result<ExitCode> {
             differential::run(&trees, accesses, policy.as_deref())
         }
         Task::ParquetCheck { capture, python } => parquet_check::run(&capture, &python),
+        Task::Manual { folder } => manual::run(&folder),
         Task::Bench { tree } => bench::run(tree.as_deref()),
         Task::Gallery => gallery::run(),
         Task::Browser { screenshots } => browser::run(screenshots.as_deref()),

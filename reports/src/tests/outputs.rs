@@ -49,12 +49,23 @@ fn text_inspect() {
 }
 
 #[test]
+fn text_sweep() {
+    assert_snapshot!("text_sweep", checked(text::sweep(&sample::swept(), &PLAIN)));
+    let narrow = Style { colour: false, width: 72 };
+    assert_snapshot!("text_sweep_devices", checked(text::sweep(&sample::swept_devices(), &narrow)));
+    let coloured = text::sweep(&sample::swept(), &Style { colour: true, width: 100 });
+    assert_snapshot!("text_sweep_colour", coloured.replace('\u{1b}', "ESC"));
+}
+
+#[test]
 fn mails_fit_72_columns() {
     let mails = [
-        ("mail_replay_pair", mail::replay(&sample::pair())),
-        ("mail_replay_several", mail::replay(&sample::several())),
-        ("mail_changelog", mail::changelog(&[sample::pair(), sample::workload()])),
+        ("mail_replay_pair", mail::replay(&[sample::pair()])),
+        ("mail_replay_several", mail::replay(&[sample::several()])),
+        ("mail_changelog", mail::replay(&[sample::pair(), sample::workload()])),
         ("mail_verify", mail::verify(&sample::verified())),
+        ("mail_sweep", mail::sweep(&sample::swept())),
+        ("mail_sweep_devices", mail::sweep(&sample::swept_devices())),
     ];
     for (name, mail) in mails {
         for line in mail.lines() {
@@ -69,6 +80,7 @@ fn markdown_tables() {
     assert_snapshot!("markdown_replay", checked(markdown::replay(&sample::pair())));
     assert_snapshot!("markdown_verify", checked(markdown::verify(&sample::verified())));
     assert_snapshot!("markdown_inspect", checked(markdown::inspect(&sample::inspected())));
+    assert_snapshot!("markdown_sweep", checked(markdown::sweep(&sample::swept())));
 }
 
 #[test]
@@ -76,6 +88,7 @@ fn csv_lines() {
     assert_snapshot!("csv_replay", checked(csv::replay(&sample::pair())));
     assert_snapshot!("csv_verify", checked(csv::verify(&sample::verified())));
     assert_snapshot!("csv_inspect", checked(csv::inspect(&sample::inspected())));
+    assert_snapshot!("csv_sweep", checked(csv::sweep(&sample::swept_devices())));
 }
 
 #[test]
@@ -83,4 +96,5 @@ fn json_documents() {
     assert_snapshot!("json_replay", checked(json::replay(&sample::pair())));
     assert_snapshot!("json_verify", checked(json::verify(&sample::verified())));
     assert_snapshot!("json_inspect", checked(json::inspect(&sample::inspected())));
+    assert_snapshot!("json_sweep", checked(json::sweep(&sample::swept())));
 }

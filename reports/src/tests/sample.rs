@@ -11,6 +11,10 @@ use analysis::result::{
     DeviceReads, DeviceView, FolioCounts, PageCounts, PolicyResult, ReplayReport, SettingView,
     SizeCount, StreamCounts, WaitPercentiles,
 };
+use analysis::sweep::{
+    Advice, Axis, AxisValue, Doubt, DoubtKind, Given, Goal, Shape, SweepFigures, SweepPoint,
+    SweepReport,
+};
 use analysis::timing::{DeviceUse, StreamUse};
 use analysis::verify::{CaptureVerify, Difference, Matched, Pair, Timing};
 use replay::log::CacheLock;
@@ -223,6 +227,7 @@ pub(crate) fn pair() -> ReplayReport {
     ReplayReport {
         schema: "rareplay.replay/1",
         source: CAPTURE.to_owned(),
+        about: "One 4 KiB read, then 1 MiB reads to the end. On a loop device.".to_owned(),
         fidelity: Fidelity::Exact,
         streams: streams(),
         settings: settings(),
@@ -284,6 +289,7 @@ pub(crate) fn several() -> ReplayReport {
     let skipping = CacheLock { contended: 2144, forced_skipped: 1210, ..lock };
     ReplayReport {
         source: "captures/db_bench_readseq_t8.ftrace.txt.zst".to_owned(),
+        about: String::new(),
         streams: StreamCounts { files: 14, opens: 14, threads: 8, accesses: 1_204_311 },
         fidelity: Fidelity::Page,
         results: vec![
@@ -308,6 +314,7 @@ pub(crate) fn workload() -> ReplayReport {
     let candidate = PolicyResult { policy: "align-async-window-v2".to_owned(), ..same.clone() };
     ReplayReport {
         source: "traces/corpus/seq1m.workload.toml".to_owned(),
+        about: "1 MiB reads".to_owned(),
         results: vec![same, candidate],
         verify: None,
         ..pair()
@@ -421,4 +428,121 @@ pub(crate) fn inspected_part() -> InspectReport {
     });
     report.keep_files(0);
     report
+fn axis(key: &str, values: &[(&str, Option<u64>)]) -> Axis {
+    let value = |(text, number): &(&str, Option<u64>)| AxisValue {
+        text: (*text).to_owned(),
+        number: *number,
+    };
+    Axis { key: key.to_owned(), values: values.iter().map(value).collect() }
+}
+
+fn swept_figures(policy: &str, elapsed_ns: u64, reads: u64, unused: u64) -> SweepFigures {
+    let pages = 131_072 + unused;
+    SweepFigures {
+        policy: policy.to_owned(),
+        folios: folios(&[516, 768, reads]),
+        device_reads: DeviceReads { count: reads, bytes: pages << 12 },
+        pages: PageCounts { inserted: pages, read: pages, unused },
+        elapsed_ns,
+        read_wait_ns: WaitPercentiles { p50: 0, p99: elapsed_ns / 512, max: elapsed_ns / 256 },
+        read_wait_ns_total: elapsed_ns / 2,
+        device_busy: 0.75,
+        queue_depth_mean: 2.5,
+    }
+}
+
+fn doubt(kind: DoubtKind, text: &str) -> Doubt {
+    Doubt { kind, text: text.to_owned() }
+}
+
+/// One setting over four values, under one policy.
+pub(crate) fn swept() -> SweepReport {
+    let values = [("64", 64), ("128", 128), ("256", 256), ("512", 512)];
+    let figures = [(402_118_000, 8192, 0), (251_318_400, 4096, 0), (250_900_000, 2048, 640)];
+    let figures = figures.into_iter().chain([(300_004_000, 1024, 65_536)]);
+    let points = figures.zip(values).enumerate().map(|(at, ((ns, reads, unused), (text, _)))| {
+        let results = vec![swept_figures("linux-6.18", ns, reads, unused)];
+        SweepPoint { at: vec![at], values: vec![text.to_owned()], is_current: at == 1, results }
+    });
+    let advice = Advice {
+        policy: "linux-6.18".to_owned(),
+        given: None,
+        point: Some(1),
+        best: 2,
+        knee: Some(1),
+        shape: Shape::Between,
+        reason: vec![
+            "read_ahead_kb 128 is the smallest value whose elapsed time is within 2 % of the best \
+             (read_ahead_kb 256)."
+                .to_owned(),
+            "At read_ahead_kb 64 it is 60.0 % more.".to_owned(),
+            "More than enough hurts: at read_ahead_kb 512 it is 19.6 % more than at read_ahead_kb \
+             256."
+                .to_owned(),
+        ],
+        doubts: Vec::new(),
+    };
+    SweepReport {
+        schema: "rareplay.sweep/1",
+        source: CAPTURE.to_owned(),
+        fidelity: Fidelity::Exact,
+        streams: streams(),
+        settings: settings(),
+        device: Some(device()),
+        axes: vec![axis("read_ahead_kb", &values.map(|(text, kb)| (text, Some(kb))))],
+        policies: vec!["linux-6.18".to_owned()],
+        goal: Goal::Elapsed,
+        tolerance_percent: 2.0,
+        points: points.collect(),
+        advice: vec![advice],
+        doubts: vec![doubt(DoubtKind::Uncalibrated, "times are those of the device model basic")],
+        verify: Some(exact()),
+        losses: Losses::default(),
+    }
+}
+
+/// Two devices and two values under two policies.
+pub(crate) fn swept_devices() -> SweepReport {
+    let policies = ["linux-6.18", "linux-7.3+align-async-window-v2"];
+    let (devices, values) = (["hdd", "nvme"], [("128", 128), ("1024", 1024)]);
+    let point = |device: usize, value: usize| SweepPoint {
+        at: vec![device, value],
+        values: vec![devices[device].to_owned(), values[value].0.to_owned()],
+        is_current: (device, value) == (1, 0),
+        results: policies
+            .iter()
+            .map(|policy| {
+                let ns = (4 - 3 * device as u64) * (3 - value as u64) * 251_318_400;
+                swept_figures(policy, ns, 4096 >> value, 0)
+            })
+            .collect(),
+    };
+    let points = [(0, 0), (0, 1), (1, 0), (1, 1)];
+    let of = |policy: &str, at: usize| Advice {
+        policy: policy.to_owned(),
+        given: Some(Given { key: "device".to_owned(), value: devices[at].to_owned() }),
+        point: Some(2 * at + 1),
+        best: 2 * at + 1,
+        knee: None,
+        shape: Shape::MoreHelps,
+        reason: vec![format!(
+            "read_ahead_kb 1024 on {} has the smallest elapsed time.",
+            devices[at]
+        )],
+        doubts: vec![doubt(DoubtKind::DeviceBound, "the device is busy all the time")],
+    };
+    let advice = policies.iter().flat_map(|policy| [0, 1].map(|at| of(policy, at)));
+    SweepReport {
+        device: None,
+        axes: vec![
+            axis("device", &devices.map(|device| (device, None))),
+            axis("read_ahead_kb", &values.map(|(text, kb)| (text, Some(kb)))),
+        ],
+        policies: policies.map(str::to_owned).into(),
+        points: points.map(|(device, value)| point(device, value)).into(),
+        advice: advice.collect(),
+        doubts: Vec::new(),
+        verify: None,
+        ..swept()
+    }
 }

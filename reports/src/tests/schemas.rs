@@ -14,6 +14,7 @@ fn check(schema: &str, document: &str) -> Vec<String> {
 
 const REPLAY: &str = include_str!("../../schema/rareplay.replay-1.schema.json");
 const VERIFY: &str = include_str!("../../schema/rareplay.verify-1.schema.json");
+const SWEEP: &str = include_str!("../../schema/rareplay.sweep-1.schema.json");
 const INSPECT: &str = include_str!("../../schema/rareplay.inspect-1.schema.json");
 
 #[test]
@@ -24,6 +25,9 @@ fn documents_follow_their_schemas() {
     }
     assert_eq!(check(VERIFY, &json::verify(&sample::verified())), [""; 0]);
     assert_eq!(check(VERIFY, &json::verify(&[])), [""; 0]);
+    for report in [sample::swept(), sample::swept_devices()] {
+        assert_eq!(check(SWEEP, &json::sweep(&report)), [""; 0]);
+    }
     let part = sample::inspected_part();
     for report in [sample::inspected(), sample::inspected_block_only(), part] {
         assert_eq!(check(INSPECT, &json::inspect(&report)), [""; 0]);
@@ -46,6 +50,7 @@ fn the_schema_comes_first() {
         json::replay(&sample::pair()),
         json::verify(&sample::verified()),
         json::inspect(&sample::inspected()),
+        json::sweep(&sample::swept()),
     ];
     for document in documents {
         assert!(document.starts_with("{\n  \"schema\": \"rareplay."), "{document}");

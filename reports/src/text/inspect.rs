@@ -122,7 +122,7 @@ fn streams(report: &InspectReport, style: Style) -> String {
         let why = report.no_streams.as_deref().unwrap_or("none");
         return style.paint(style.labelled("streams", why).trim_end(), CARE) + "\n";
     };
-    let settings = streams.settings.iter().map(words::setting).collect::<Vec<_>>().join(", ");
+    let settings = words::settings(&streams.settings);
     style.labelled("streams", &words::streams(streams.fidelity, &streams.counts))
         + &style.labelled("settings", &settings)
 }

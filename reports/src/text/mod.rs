@@ -3,18 +3,24 @@
 mod explain;
 mod inspect;
 mod replay;
+mod sweep;
 mod verify;
 
+use analysis::result::SettingView;
 use anstyle::{AnsiColor, Style as Ansi};
 use traces::capture::{Losses, Severity};
+use traces::settings::Origin;
 
 use crate::figures::Trend;
 use crate::grid::paint;
+use crate::words;
 
 pub use explain::explain;
 pub use inspect::inspect;
 pub(crate) use inspect::inspect_head;
+use replay::checked;
 pub use replay::replay;
+pub use sweep::sweep;
 pub use verify::verify;
 
 /// What the terminal can show.
@@ -71,6 +77,16 @@ impl Style {
             wrapped.replace_range(2..2 + label.len(), &painted);
         }
         wrapped + "\n"
+    }
+
+    /// Settings with their origins, so that what was assumed stands out.
+    fn settings(self, settings: &[SettingView]) -> String {
+        let text = self.labelled("settings", &words::settings(settings));
+        if self.colour {
+            let assumed = format!("({})", Origin::Assumed);
+            return text.replace(&assumed, &self.paint(&assumed, CARE));
+        }
+        text
     }
 }
 

@@ -485,6 +485,7 @@ impl<'a> Builder<'a> {
         }
         Ok(Source {
             name: name.to_owned(),
+            about: String::new(),
             fidelity: self.fidelity,
             settings,
             files,

@@ -6,7 +6,7 @@
 //! `prev_pos` is where its last read ended, `size` and `async_size` what its
 //! last window was.
 
-use crate::access::{Access, AccessKind, Open};
+use crate::access::{Access, AccessKind, Open, scaled_ra_pages};
 use crate::event::RecordedRa;
 
 /// An access with what its events say about the open it went through.
@@ -46,7 +46,7 @@ pub(super) struct RaPages {
 impl RaPages {
     /// What an open had that did not have the device's, by the device's for the replay.
     fn of_open(self, recorded: u64) -> Option<u64> {
-        let scaled = || recorded * self.wanted / self.recorded.max(1);
+        let scaled = || scaled_ra_pages(recorded, self.recorded, self.wanted);
         (recorded != self.recorded).then(scaled)
     }
 }
