@@ -6,10 +6,13 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 #[path = "../../src/cli.rs"]
-#[expect(dead_code, reason = "only the program reads the arguments")]
 mod cli;
 
 pub(crate) fn run(folder: &Path) -> anyhow::Result<()> {
+    if folder.is_file() {
+        let text = format!("{} is a file, not a folder", folder.display());
+        return Err(cli::UsageError(text).into());
+    }
     std::fs::create_dir_all(folder)?;
     for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
         let path = clap_complete::generate_to(shell, &mut command(), "rareplay", folder)?;
