@@ -14,7 +14,8 @@
 //! requests are in flight) and is regressed on size. Of the candidates the one
 //! is taken that, given the recorded issues, best predicts the mean times by
 //! size and depth; a law with more to it (servers, a shared link, a curve
-//! instead of a straight line) has to be clearly better than the simpler one.
+//! instead of a straight line, completions that are reported together) has to be
+//! clearly better than the simpler one.
 //!
 //! A request that took twenty times the median of its size is a stall of the
 //! machine. Stalls are kept out of the fit and described apart, as one in so
@@ -115,6 +116,9 @@ fn range(seen: &Seen) -> SeenRange {
 /// The simplest law that predicts about as well as the best one.
 fn choose(observations: &Observations, seen: &Seen) -> Law {
     let mut best = Candidate::new(observations, regression::fit(observations, 1));
+    if let Some(together) = regression::fit_together(observations) {
+        best = best.or(Candidate::new(observations, together));
+    }
     for law in laws(observations, seen) {
         let bent = regression::curve(observations, &law);
         best = best.or(Candidate::new(observations, law));

@@ -12,7 +12,8 @@ use analysis::timing::{DeviceUse, predict};
 use analysis::verify::Timing;
 use replay::device::{DeviceFile, Parameters};
 use replay::policy::Policy;
-use traces::access::Source;
+use traces::access::{RecordedRead, Source};
+use traces::units::{Sector, Time};
 
 const LAW_FIXED_NS: f64 = 10_000_000.0;
 const LAW_BYTE_PS: f64 = 60_000.0;
@@ -56,6 +57,7 @@ fn the_law_is_recovered_within_5_percent() {
     assert!(byte.abs() < 0.05, "cost per byte off by {:.1} %", byte * 100.0);
     assert_eq!(fitted.parallel.get(), LAW_PARALLEL);
     assert_eq!((fitted.discontiguous_ns, fitted.idle_ns, fitted.link_bytes_per_s), (0, 0, None));
+    assert!(!fitted.together, "completions are reported one by one");
     assert!(fitted.curve.is_empty(), "a straight law was bent: {:?}", fitted.curve);
 }
 
@@ -92,7 +94,7 @@ fn one_size_and_one_depth_are_reported_as_unknown() {
     let (mut source, _) = fixture("thr3_ra128");
     let recorded = source.recorded.as_mut().expect("a capture");
     recorded.reads.retain(|read| read.sectors == 128);
-    let mut last = traces::units::Time(0);
+    let mut last = Time(0);
     recorded.reads.retain(|read| {
         let alone = read.issued >= last;
         last = if alone { read.completed.unwrap_or(last) } else { last };
@@ -212,4 +214,48 @@ fn readers_share_a_device() {
     assert!((mean / expected - 1.0).abs() < 0.01, "{mean} in slices against {expected}");
     let (one, four) = (run(1, "nvme"), run(4, "nvme"));
     assert!(four.elapsed_ns < one.elapsed_ns * 3 / 2, "flash serves four readers side by side");
+}
+
+/// Reads of several sizes, now and then two at once, on a device that takes 60 us to wake up and 0.4 us
+/// per KiB, and reports completions when it has nothing left to do.
+fn reported_together() -> Source {
+    let (mut source, _) = fixture("seq1m_ra128");
+    let recorded = source.recorded.as_mut().expect("a capture");
+    recorded.reads.clear();
+    let mut now = Time(1_000_000);
+    for n in 0..600_u64 {
+        let kib = [4, 16, 64, 128, 256][(n % 5) as usize];
+        let second_kib = [None, Some(64), Some(8)][(n % 3) as usize];
+        let service_ns = |kib: u64| kib * 400;
+        let done = now + 60_000 + service_ns(kib) + second_kib.map_or(0, service_ns);
+        let mut read = |issued: Time, kib: u64| {
+            recorded.reads.push(RecordedRead {
+                sector: Sector(n * 100_000 + (issued - now)),
+                sectors: kib * 2,
+                issued,
+                completed: Some(done),
+                target: None,
+            });
+        };
+        read(now, kib);
+        if let Some(kib) = second_kib {
+            read(now + 20_000, kib);
+        }
+        now = done + 30_000;
+    }
+    source
+}
+
+#[test]
+fn completions_reported_together_are_recovered() {
+    let calibration = calibrate(&[&reported_together()]).expect("enough requests");
+    let Parameters::Calibrated(fitted) = calibration.device.device else {
+        panic!("calibrate gives a calibrated device");
+    };
+    assert!(fitted.together, "{fitted:?}");
+    let byte = fitted.byte_ps as f64 / (400_000.0 / 1024.0) - 1.0;
+    assert!(byte.abs() < 0.05, "cost per byte off by {:.1} %", byte * 100.0);
+    let idle = (fitted.idle_ns + fitted.fixed_ns + fitted.discontiguous_ns) as f64 / 60_000.0 - 1.0;
+    assert!(idle.abs() < 0.05, "waking up off by {:.1} %: {fitted:?}", idle * 100.0);
+    assert!(calibration.report.error < 0.02, "{}", calibration.report.error);
 }

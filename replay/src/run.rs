@@ -266,34 +266,34 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn complete(&mut self, now: Time, id: u32) {
-        let mut completed = std::mem::take(&mut self.completed);
         self.timeline.requests_completed += 1;
+        let mut completed = std::mem::take(&mut self.completed);
         self.queue.complete(now, id, &mut completed);
-        self.dispatch(now);
-        let mut flights = std::mem::take(&mut self.flights);
+        self.queue.dispatch(now, &mut self.begun);
+        self.schedule_begun();
         for id in completed.drain(..) {
-            let file = flights.get(id).request.file;
-            flights.end(id, |from, to| {
+            let file = self.flights.get(id).request.file;
+            for (from, to) in self.flights.end(id).into_iter().filter(|(from, to)| from < to) {
                 self.machine.set_uptodate(file as usize, from, to);
-                self.wake(now, file, from, to);
-            });
+                if !self.waiting.is_empty() {
+                    self.wake(now, file, from, to);
+                }
+            }
         }
-        self.flights = flights;
         self.completed = completed;
     }
 
     fn issue(&mut self, now: Time, id: u32) {
-        self.queue.submit(now, self.flights.get(id).request, id);
-        self.dispatch(now);
+        self.queue.issue(now, self.flights.get(id).request, id, &mut self.begun);
+        self.schedule_begun();
     }
 
-    fn dispatch(&mut self, now: Time) {
-        let mut begun = std::mem::take(&mut self.begun);
-        self.queue.dispatch(now, &mut begun);
-        for begun in begun.drain(..) {
-            self.schedule(begun.completes, What::Complete(begun.id));
+    fn schedule_begun(&mut self) {
+        for at in 0..self.begun.len() {
+            let Begun { id, completes } = self.begun[at];
+            self.schedule(completes, What::Complete(id));
         }
-        self.begun = begun;
+        self.begun.clear();
     }
 
     /// Threads that wait for a folio in the range go on.

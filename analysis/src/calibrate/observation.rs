@@ -191,10 +191,44 @@ impl Observations {
         taken
     }
 
+    /// Requests that the device served without a pause: each was issued before all earlier ones of
+    /// its capture had completed.
+    pub(super) fn periods(&self) -> Vec<&[Observation]> {
+        let mut periods = Vec::new();
+        let (mut first, mut end) = (0, Time(0));
+        for (at, observation) in self.all.iter().enumerate() {
+            let before = &self.all[first];
+            if at > first && (observation.capture != before.capture || observation.issued >= end) {
+                periods.push(&self.all[first..at]);
+                (first, end) = (at, Time(0));
+            }
+            end = end.max(observation.completed);
+        }
+        periods.push(&self.all[first..]);
+        periods.retain(|period: &&[Observation]| !period.is_empty());
+        periods
+    }
+
+    /// Latencies under a law that reports the completions of a period together.
+    fn predicted_together(&self, law: &Law) -> Vec<u64> {
+        let mut predicted = Vec::with_capacity(self.all.len());
+        for period in self.periods() {
+            let mut end = period[0].issued;
+            for observation in period {
+                end = end.max(observation.issued) + whole(law.service_ns(observation));
+            }
+            predicted.extend(period.iter().map(|observation| end - observation.issued));
+        }
+        predicted
+    }
+
     /// Latencies that a law predicts, in nanoseconds: of each request, given what was recorded of
     /// those before it. A run from the issues alone would add up its errors wherever the device
     /// was always busy.
     pub(super) fn predicted(&self, law: &Law) -> Vec<u64> {
+        if law.together {
+            return self.predicted_together(law);
+        }
         let taken = self.taken_up(law.parallel);
         let pairs = self.all.iter().zip(taken).enumerate();
         pairs
@@ -258,6 +292,14 @@ impl Observations {
 
     /// Recorded service times over those of the law.
     pub(super) fn service_ratios(&self, law: &Law) -> Vec<f64> {
+        if law.together {
+            let predicted = self.predicted_together(law);
+            let used = self.all.iter().zip(predicted).filter(|(o, _)| o.depth == 1 && !o.stalled);
+            let ratio = |(observation, predicted): (&Observation, u64)| {
+                observation.latency_ns() as f64 / predicted.max(1) as f64
+            };
+            return used.map(ratio).collect();
+        }
         let taken = self.taken_up(law.parallel);
         let used = self.all.iter().zip(taken).filter(|(observation, _)| !observation.stalled);
         used.map(|(observation, taken)| {

@@ -12,6 +12,13 @@ use super::observation::{Observation, Observations, whole};
 const KIND_MIN: usize = 30;
 /// A term smaller than this share of the fixed cost is noise.
 const TERM_MIN: f64 = 0.1;
+/// Completions as close as this are reported together.
+const TOGETHER_NS: u64 = 15_000;
+/// Share of the requests in flight with others that complete together, if completions are reported
+/// together.
+const TOGETHER_MIN: f64 = 0.8;
+/// A fixed cost below 0 comes from a term that stands for it.
+const FIXED_LAST: [usize; 3] = [IDLE, APART, 0];
 /// A curve that stays closer than this to the line is noise.
 const BEND_MIN: f64 = 0.1;
 
@@ -29,6 +36,8 @@ pub(super) struct Law {
     pub(super) link_share: f64,
     /// Bends the line: (bytes, factor), by size.
     pub(super) curve: Vec<(u64, f64)>,
+    /// Completions are reported when the device has nothing left to do.
+    pub(super) together: bool,
 }
 
 impl Law {
@@ -79,6 +88,7 @@ impl Law {
             byte_ps: whole(self.byte_ps - link_ps),
             parallel: NonZeroU64::new(self.parallel).unwrap_or(NonZeroU64::MIN),
             link_bytes_per_s: bytes_per_s.and_then(NonZeroU64::new),
+            together: self.together,
             curve: self.curve.iter().map(curve_point).collect(),
             stalls: None,
             seen,
@@ -99,7 +109,7 @@ pub(super) fn fit(observations: &Observations, parallel: u64) -> Law {
             Row::new(observations, observation, (observation.completed - taken) as f64)
         })
         .collect();
-    Law { parallel, ..solve(&rows) }
+    Law { parallel, ..solve(&rows, told(&rows), FIXED_LAST) }
 }
 
 /// Fits requests that had the device for themselves, if there are enough.
@@ -108,7 +118,33 @@ pub(super) fn fit_alone(observations: &Observations) -> Option<Law> {
     let rows: Vec<Row> = alone
         .map(|observation| Row::new(observations, observation, observation.latency_ns() as f64))
         .collect();
-    (rows.len() >= KIND_MIN).then(|| solve(&rows))
+    (rows.len() >= KIND_MIN).then(|| solve(&rows, told(&rows), FIXED_LAST))
+}
+
+/// Fits the time in which the device works without a pause, if most requests that were in flight
+/// with others completed when it had nothing left to do.
+pub(super) fn fit_together(observations: &Observations) -> Option<Law> {
+    let periods = observations.periods();
+    let (mut requests, mut together) = (0, 0);
+    for period in periods.iter().filter(|period| period.len() > 1) {
+        let end = period.iter().map(|observation| observation.completed).max();
+        let is_late = |observation: &&Observation| {
+            end.is_some_and(|end| end - observation.completed <= TOGETHER_NS)
+        };
+        // One of them is the last in any case.
+        requests += period.len() - 1;
+        together += period.iter().filter(is_late).count() - 1;
+    }
+    let used = periods.iter().filter(|period| period.iter().all(|one| !one.stalled));
+    let rows: Vec<Row> = used.map(|period| Row::of_period(observations, period)).collect();
+    let shown = requests >= KIND_MIN && together as f64 >= requests as f64 * TOGETHER_MIN;
+    shown.then(|| {
+        let mut told = told(&rows);
+        // The device is idle once per row: that differs from the fixed cost where rows differ in
+        // their number of requests.
+        told[IDLE] = is_told(&rows, 0);
+        Law { together: true, ..solve(&rows, told, [0, IDLE, APART]) }
+    })
 }
 
 /// The law, bent so that it meets the mean time of the requests of each size: of those that had
@@ -164,6 +200,8 @@ impl ClassTimes {
 
 /// Terms of the law: fixed, per KiB, not contiguous, device idle.
 const TERMS: usize = 4;
+const APART: usize = 2;
+const IDLE: usize = 3;
 
 /// One equation. Its weight makes errors relative to what requests of its size take.
 struct Row {
@@ -183,22 +221,41 @@ impl Row {
             weight: observations.weight(observation) * observations.scale_ns(observation).powi(-2),
         }
     }
+
+    /// The sum over requests that a device served without a pause.
+    fn of_period(observations: &Observations, period: &[Observation]) -> Self {
+        let mut sum = Self { terms: [0.0; TERMS], time_ns: 0.0, weight: 0.0 };
+        for observation in period {
+            let row = Self::new(observations, observation, 0.0);
+            for (sum, term) in sum.terms.iter_mut().zip(row.terms) {
+                *sum += term;
+            }
+            sum.weight += row.weight / period.len() as f64;
+        }
+        let end = period.iter().map(|observation| observation.completed).max();
+        sum.time_ns = end.map_or(0, |end| end - period[0].issued) as f64;
+        sum
+    }
 }
 
-/// The least-squares law of the rows. A term that the rows cannot tell, or that comes out
-/// negative or negligible, is left out.
-fn solve(rows: &[Row]) -> Law {
-    let mut used = [true; TERMS];
-    for (term, used) in used.iter_mut().enumerate().skip(1) {
-        *used = is_told(rows, term);
+/// The terms that the rows can tell.
+fn told(rows: &[Row]) -> [bool; TERMS] {
+    let mut told = [true; TERMS];
+    for (term, told) in told.iter_mut().enumerate().skip(1) {
+        *told = is_told(rows, term);
     }
+    told
+}
+
+/// The least-squares law of the rows, of the terms in `used`. One that comes out negative or
+/// negligible is left out; where the fixed cost comes out negative, the first of `instead` is.
+fn solve(rows: &[Row], mut used: [bool; TERMS], instead: [usize; 3]) -> Law {
     let [fixed_ns, kilobyte_ns, apart_ns, idle_ns] = loop {
         let solution = least_squares(rows, used);
         // Besides the size, only what matters beside the fixed cost.
         let least = |term: usize| if term == 1 { 0.0 } else { solution[0] * TERM_MIN };
         let dropped = (1..TERMS).rev().find(|term| used[*term] && solution[*term] < least(*term));
-        // A fixed cost below 0 comes from a term that stands for it.
-        let instead = || (2..TERMS).rev().chain([0]).find(|term| used[*term]);
+        let instead = || instead.into_iter().find(|term| used[*term]);
         match dropped {
             Some(term) => used[term] = false,
             None if solution[0] < 0.0 => match instead() {
@@ -209,7 +266,16 @@ fn solve(rows: &[Row]) -> Law {
         }
     };
     let byte_ps = kilobyte_ns * 1000.0 / 1024.0;
-    Law { fixed_ns, apart_ns, idle_ns, byte_ps, parallel: 1, link_share: 0.0, curve: Vec::new() }
+    Law {
+        fixed_ns,
+        apart_ns,
+        idle_ns,
+        byte_ps,
+        parallel: 1,
+        link_share: 0.0,
+        curve: Vec::new(),
+        together: false,
+    }
 }
 
 /// Whether a term takes different values often enough.

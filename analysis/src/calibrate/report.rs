@@ -167,7 +167,7 @@ fn rows(observations: &Observations, predicted: &[u64]) -> Vec<FitRow> {
 
 impl fmt::Display for FitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Law { fixed_ns, apart_ns, idle_ns, byte_ps, parallel, link_share, curve } =
+        let Law { fixed_ns, apart_ns, idle_ns, byte_ps, parallel, link_share, curve, together } =
             &self.fitted;
         writeln!(
             f,
@@ -181,6 +181,9 @@ impl fmt::Display for FitReport {
         )?;
         if *link_share > 0.0 {
             writeln!(f, "  {:.0} % of the time per byte on a shared link", link_share * 100.0)?;
+        }
+        if *together {
+            writeln!(f, "  completions are reported when the device has nothing left to do")?;
         }
         if !curve.is_empty() {
             let points = curve.iter();

@@ -4,7 +4,9 @@
 //! more for one that does not begin where the request before it ended,
 //! `idle_ns` more for one that finds the device idle (what has to wake up
 //! first), and `byte_ps` for every byte; the bytes then cross a shared link, if
-//! there is one. A request or a depth that the captures did not show is counted as
+//! there is one. With `together` the host hears of completions only when the
+//! device has nothing left to do: a virtual disk whose thread takes all requests
+//! it finds before it raises an interrupt, or interrupts that are held back. A request or a depth that the captures did not show is counted as
 //! extrapolated, so that a report can say so.
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,9 @@ pub struct CalibratedParameters {
     /// Bandwidth of the link behind the servers; left out, data does not queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bytes_per_s: Option<NonZeroU64>,
+    /// Whether completions are reported only when the device has nothing left to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// Where the time is not a straight line over the size: what the line is multiplied by, by
     /// size, interpolated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -163,6 +168,10 @@ impl Device for Calibrated {
         let done = self.link.as_mut().map_or(served, |link| link.transfer(served, bytes));
         self.busy_until = self.busy_until.max(done);
         done
+    }
+
+    fn reports_together(&self) -> bool {
+        self.parameters.together
     }
 
     fn extrapolates(&self, request: &Request, depth: u64) -> bool {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use traces::units::{SECTOR_SHIFT, Time};
 
-use super::pipe::{Pipe, Servers};
+use super::pipe::transfer_ns;
 use super::variation::Variation;
 use crate::block::Request;
 
@@ -51,19 +51,30 @@ const SECTORS_MASK: u64 = u64::MAX >> (2 * SECTOR_SHIFT);
 pub(super) struct Flash {
     page_bytes: u64,
     page_read_ns: u64,
-    planes: Servers,
-    channels: Vec<Pipe>,
+    channel_bytes_per_s: u64,
+    /// Time a whole page takes to cross a channel.
+    page_channel_ns: u64,
+    /// When each plane and each channel is free.
+    planes: Vec<Time>,
+    channels: Vec<Time>,
+    /// The page that follows the last request, with its plane and its channel: reads in order need
+    /// no division.
+    next: (u64, usize, usize),
     variation: Variation,
 }
 
 impl Flash {
     pub(super) fn new(parameters: &FlashParameters, variation: Variation) -> Self {
-        let channel = Pipe::new(parameters.channel_bytes_per_s.get());
+        let page_bytes = parameters.page_bytes.get();
+        let channel_bytes_per_s = parameters.channel_bytes_per_s.get();
         Self {
-            page_bytes: parameters.page_bytes.get(),
+            page_bytes,
             page_read_ns: parameters.page_read_ns,
-            planes: Servers::new(parameters.planes()),
-            channels: vec![channel; parameters.channels.get() as usize],
+            channel_bytes_per_s,
+            page_channel_ns: transfer_ns(page_bytes, channel_bytes_per_s),
+            planes: vec![Time(0); parameters.planes() as usize],
+            channels: vec![Time(0); parameters.channels.get() as usize],
+            next: (0, 0, 0),
             variation,
         }
     }
@@ -78,19 +89,38 @@ impl Flash {
     ) {
         let mut at = (request.sector.0 & SECTORS_MASK) << SECTOR_SHIFT;
         let end = at + (request.sectors << SECTOR_SHIFT);
-        let page = at / self.page_bytes;
-        let mut page_end = (page + 1) * self.page_bytes;
-        let mut plane = (page % self.planes.count()) as usize;
-        let mut channel = (page % self.channels.len() as u64) as usize;
+        let (mut page, mut plane, mut channel) = self.place(at);
         while at < end {
-            let part_end = end.min(page_end);
-            let read_ns = self.variation.draw(self.page_read_ns);
-            let read = self.planes.serve_on(plane, now, read_ns);
-            arrived(self.channels[channel].transfer(read, part_end - at), part_end - at);
-            at = part_end;
-            page_end += self.page_bytes;
-            plane = if plane + 1 == self.planes.count() as usize { 0 } else { plane + 1 };
-            channel = if channel + 1 == self.channels.len() { 0 } else { channel + 1 };
+            let bytes = end.min((page + 1) * self.page_bytes) - at;
+            let channel_ns = if bytes == self.page_bytes {
+                self.page_channel_ns
+            } else {
+                transfer_ns(bytes, self.channel_bytes_per_s)
+            };
+            let read = self.planes[plane].max(now) + self.variation.draw(self.page_read_ns);
+            self.planes[plane] = read;
+            let crossed = self.channels[channel].max(read) + channel_ns;
+            self.channels[channel] = crossed;
+            arrived(crossed, bytes);
+            at += bytes;
+            // A request that ends within a page leaves the rest of it to the next one.
+            if at == (page + 1) * self.page_bytes {
+                page += 1;
+                plane = if plane + 1 == self.planes.len() { 0 } else { plane + 1 };
+                channel = if channel + 1 == self.channels.len() { 0 } else { channel + 1 };
+            }
         }
+        self.next = (page, plane, channel);
+    }
+
+    /// The page at a byte, its plane and its channel.
+    fn place(&self, at: u64) -> (u64, usize, usize) {
+        let (next, _, _) = self.next;
+        if (next * self.page_bytes..(next + 1) * self.page_bytes).contains(&at) {
+            return self.next;
+        }
+        let page = at / self.page_bytes;
+        let plane = (page % self.planes.len() as u64) as usize;
+        (page, plane, plane % self.channels.len())
     }
 }

@@ -51,6 +51,11 @@ pub trait Device: Send {
         0
     }
 
+    /// Whether completions are reported only when the device has nothing left to do.
+    fn reports_together(&self) -> bool {
+        false
+    }
+
     /// Whether the model knows nothing about such a request as the `depth`th one in flight.
     fn extrapolates(&self, request: &Request, depth: u64) -> bool {
         let _ = (request, depth);

@@ -19,7 +19,7 @@ impl Pipe {
     /// How long `bytes` take to cross.
     pub(super) fn transfer_ns(&mut self, bytes: u64) -> u64 {
         if self.last.0 != bytes {
-            self.last = (bytes, bytes.saturating_mul(1_000_000_000) / self.bytes_per_s);
+            self.last = (bytes, transfer_ns(bytes, self.bytes_per_s));
         }
         self.last.1
     }
@@ -35,6 +35,11 @@ impl Pipe {
         self.free = self.free.max(now) + ns;
         self.free
     }
+}
+
+/// How long `bytes` take at a bandwidth that is not 0.
+pub(super) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
+    bytes.saturating_mul(1_000_000_000) / bytes_per_s
 }
 
 /// Servers that are alike: each takes the next job when it is free.
@@ -60,17 +65,8 @@ impl Servers {
                 first = server;
             }
         }
-        self.serve_on(first, now, ns)
-    }
-
-    /// The same on a certain server.
-    pub(super) fn serve_on(&mut self, server: usize, now: Time, ns: u64) -> Time {
-        let done = self.free[server].max(now) + ns;
-        self.free[server] = done;
+        let done = self.free[first].max(now) + ns;
+        self.free[first] = done;
         done
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.free.len() as u64
     }
 }

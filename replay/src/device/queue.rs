@@ -98,6 +98,8 @@ pub struct QueueUse {
     /// Requests whose time the model had to extrapolate.
     pub extrapolated: u64,
     changed: Time,
+    /// The last size and how many requests in a row had it: most are of one size.
+    sizes_in_a_row: (u64, u64),
 }
 
 impl QueueUse {
@@ -125,7 +127,18 @@ impl QueueUse {
         let bytes = request.sectors << SECTOR_SHIFT;
         self.requests += 1;
         self.request_bytes += bytes;
-        *self.request_sizes.entry(bytes).or_default() += 1;
+        if self.sizes_in_a_row.0 != bytes {
+            self.end_row();
+            self.sizes_in_a_row.0 = bytes;
+        }
+        self.sizes_in_a_row.1 += 1;
+    }
+
+    fn end_row(&mut self) {
+        let (bytes, count) = std::mem::take(&mut self.sizes_in_a_row);
+        if count > 0 {
+            *self.request_sizes.entry(bytes).or_default() += count;
+        }
     }
 
     fn change(&mut self, now: Time, in_flight_before: usize, in_flight: usize, waiting: usize) {
@@ -157,12 +170,18 @@ pub struct DeviceQueue<'d> {
     device: &'d mut dyn Device,
     depth_max: usize,
     requests_max: usize,
+    served_max: usize,
+    together: bool,
+    /// Whether a request goes to the device as soon as there is a tag.
+    is_direct: bool,
     /// Submitted, but too many for the scheduler.
     before: VecDeque<Queued>,
     scheduled: Scheduled,
     /// At the device, not begun.
     held: Vec<Queued>,
     begun: usize,
+    /// Completed, but not reported yet.
+    unreported: Vec<u32>,
     /// Pairs of requests on their way: one, and one that was merged into it.
     merged: Vec<(u32, u32)>,
     usage: QueueUse,
@@ -177,20 +196,25 @@ impl<'d> DeviceQueue<'d> {
     ) -> Self {
         let (depth_max, requests_max) = parameters.limits();
         Self {
-            device,
             depth_max,
             requests_max,
+            served_max: device.served_at_once(),
+            together: device.reports_together(),
+            is_direct: parameters.scheduler == Scheduler::None,
+            device,
             before: VecDeque::new(),
             scheduled: Scheduled::new(parameters.scheduler, limits),
             held: Vec::new(),
             begun: 0,
+            unreported: Vec::new(),
             merged: Vec::new(),
             usage: QueueUse::default(),
         }
     }
 
     /// What was seen so far.
-    pub fn into_use(self) -> QueueUse {
+    pub fn into_use(mut self) -> QueueUse {
+        self.usage.end_row();
         self.usage
     }
 
@@ -199,13 +223,34 @@ impl<'d> DeviceQueue<'d> {
         self.before.push_back(Queued { request, submitted: now, id });
     }
 
-    /// A request that began has completed; appends it, and what was merged into it, to `completed`.
-    pub fn complete(&mut self, now: Time, id: u32, completed: &mut Vec<u32>) {
+    /// Hands in a request and begins what the device can take up; appends what began to `begun`.
+    pub fn issue(&mut self, now: Time, request: Request, id: u32, begun: &mut Vec<Begun>) {
+        let queued = Queued { request, submitted: now, id };
         let in_flight = self.in_flight();
+        let none_waits = self.held.is_empty() && self.waiting() == 0;
+        if self.is_direct && none_waits && in_flight < self.depth_max.min(self.served_max) {
+            self.give_tag(&queued);
+            self.begin(now, queued, begun);
+            self.usage.change(now, in_flight, in_flight + 1, 0);
+        } else {
+            self.before.push_back(queued);
+            self.dispatch(now, begun);
+        }
+    }
+
+    /// The device has completed a request that began; appends what is reported, and what was merged
+    /// into it, to `completed`.
+    pub fn complete(&mut self, now: Time, id: u32, completed: &mut Vec<u32>) {
         self.begun -= 1;
-        self.usage.change(now, in_flight, in_flight - 1, self.waiting());
+        if self.together && self.begun + self.held.len() > 0 {
+            self.unreported.push(id);
+            return;
+        }
+        let in_flight = self.in_flight() + 1;
         let mut at = completed.len();
+        completed.append(&mut self.unreported);
         completed.push(id);
+        self.usage.change(now, in_flight, self.in_flight(), self.waiting());
         while at < completed.len() && !self.merged.is_empty() {
             let host = completed[at];
             let guests = self.merged.extract_if(.., |(into, _)| *into == host);
@@ -223,22 +268,30 @@ impl<'d> DeviceQueue<'d> {
                 break;
             }
             let Some(queued) = self.scheduled.pop(now) else { break };
-            let depth = self.in_flight() as u64 + 1;
-            let extrapolates = self.device.extrapolates(&queued.request, depth);
-            self.usage.extrapolated += u64::from(extrapolates);
-            self.usage.count(&queued.request);
+            self.give_tag(&queued);
             self.held.push(queued);
         }
-        while self.begun < self.device.served_at_once() && !self.held.is_empty() {
+        while self.begun < self.served_max && !self.held.is_empty() {
             let next = if self.held.len() == 1 { 0 } else { self.device.choose(now, &self.held) };
             let queued = self.held.remove(next);
-            self.begun += 1;
-            let completes = self.device.read(now, &queued.request).max(now);
-            begun.push(Begun { id: queued.id, completes });
+            self.begin(now, queued, begun);
         }
         if self.in_flight() != in_flight || self.waiting() > 0 {
             self.usage.change(now, in_flight, self.in_flight(), self.waiting());
         }
+    }
+
+    fn give_tag(&mut self, queued: &Queued) {
+        let depth = self.in_flight() as u64 + 1;
+        let extrapolates = self.device.extrapolates(&queued.request, depth);
+        self.usage.extrapolated += u64::from(extrapolates);
+        self.usage.count(&queued.request);
+    }
+
+    fn begin(&mut self, now: Time, queued: Queued, begun: &mut Vec<Begun>) {
+        self.begun += 1;
+        let completes = self.device.read(now, &queued.request).max(now);
+        begun.push(Begun { id: queued.id, completes });
     }
 
     /// Hands to the scheduler what it can take.
@@ -257,6 +310,6 @@ impl<'d> DeviceQueue<'d> {
     }
 
     fn in_flight(&self) -> usize {
-        self.held.len() + self.begun
+        self.held.len() + self.begun + self.unreported.len()
     }
 }

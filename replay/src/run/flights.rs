@@ -90,21 +90,27 @@ impl Flights {
         insert(&mut self.under_way, &mut self.free, flight)
     }
 
-    /// A request has completed: hands each range of pages that is now uptodate to `uptodate`.
-    pub(super) fn end(&mut self, id: u32, mut uptodate: impl FnMut(PageIndex, PageIndex)) {
+    /// A request has completed: the ranges of pages that are now uptodate, some of them empty.
+    pub(super) fn end(&mut self, id: u32) -> [(PageIndex, PageIndex); 3] {
         let flight = self.under_way[id as usize];
         self.free.push(id);
-        for shared in flight.shared.into_iter().flatten() {
-            let state = &mut self.shared[shared as usize];
-            state.requests_left -= 1;
-            if state.requests_left == 0 {
-                uptodate(state.folio.index, state.folio.end());
-                self.shared_free.push(shared);
-            }
-        }
-        if flight.own.0 < flight.own.1 {
-            uptodate(flight.own.0, flight.own.1);
-        }
+        let nothing = (PageIndex(0), PageIndex(0));
+        let [first, last] = flight.shared.map(|shared| {
+            let whole = shared.and_then(|shared| self.end_part(shared));
+            whole.map_or(nothing, |folio| (folio.index, folio.end()))
+        });
+        [first, last, flight.own]
+    }
+
+    /// One request less for a folio that several read; the folio if that was the last one.
+    fn end_part(&mut self, shared: u32) -> Option<Folio> {
+        let state = &mut self.shared[shared as usize];
+        state.requests_left -= 1;
+        let folio = state.folio;
+        (state.requests_left == 0).then(|| {
+            self.shared_free.push(shared);
+            folio
+        })
     }
 }
 

@@ -121,20 +121,59 @@ fn mq_deadline_starves_nobody() {
     assert!((500..530).contains(&served), "served as number {served}, one per millisecond");
 }
 
+/// With `together`, a completion is reported when the device has nothing left to do.
+#[test]
+fn completions_are_reported_together() {
+    let file = fitted("together = true");
+    let mut device = file.build();
+    let mut queue = DeviceQueue::new(&mut *device, file.queue, limits());
+    let mut begun = Vec::new();
+    let mut completed = Vec::new();
+    queue.submit(Time(0), request(0, 4096), 0);
+    queue.submit(Time(0), request(800, 4096), 1);
+    queue.dispatch(Time(0), &mut begun);
+    queue.complete(begun[0].completes, begun[0].id, &mut completed);
+    assert_eq!(completed, []);
+    queue.submit(begun[0].completes, request(1600, 4096), 2);
+    queue.dispatch(begun[0].completes, &mut begun);
+    queue.complete(begun[1].completes, begun[1].id, &mut completed);
+    assert_eq!(completed, []);
+    queue.complete(begun[2].completes, begun[2].id, &mut completed);
+    assert_eq!(completed, [0, 1, 2]);
+    let usage = queue.into_use();
+    assert_eq!((usage.depth_max, usage.busy_ns), (3, begun[2].completes.0));
+    assert_eq!(usage.in_flight_ns, 3 * begun[2].completes.0 - begun[0].completes.0);
+}
+
+/// A fitted device with one more line.
+fn fitted(line: &str) -> DeviceFile {
+    let text = format!(
+        "[queue]\ndepth = 8\nscheduler = \"none\"\n[device]\nmodel = \"calibrated\"\n\
+         fixed_ns = 20_000\ndiscontiguous_ns = 5_000\nidle_ns = 40_000\nbyte_ps = 400\nparallel = 1\n\
+         {line}\n[device.seen]\nrequest_bytes_min = 4096\nrequest_bytes_max = 8192\ndepth_max = 2\n"
+    );
+    DeviceFile::parse(&text, "fitted").expect("it is right")
+}
+
+/// All presets, and fitted devices.
+fn devices() -> Vec<DeviceFile> {
+    let fitted = ["together = true", "link_bytes_per_s = 1_000_000_000"].map(fitted);
+    presets::all().map(|(name, _)| preset(name)).chain(fitted).collect()
+}
+
 proptest! {
     /// Bytes in are bytes out, nothing completes before its issue, the device is never more than
     /// wholly busy, its tags hold, and every request is served.
     #[test]
     fn nothing_is_lost_or_early(
-        which in 0..presets::all().count(),
+        which in 0..devices().len(),
         depth in 1..40_u64,
         under_way in 1..80_u64,
         nr_requests in prop::option::of(1..60_u64),
         is_sorted in any::<bool>(),
         arrivals in prop::collection::vec((0..1_u64 << 40, 1..300_u64), 1..120),
     ) {
-        let (name, _) = presets::all().nth(which).expect("in range");
-        let mut file = preset(name);
+        let mut file = devices().swap_remove(which);
         file.queue.depth = depth.try_into().expect("not 0");
         file.queue.nr_requests = nr_requests.map(|requests| requests.try_into().expect("not 0"));
         file.queue.scheduler =
