@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use analysis::sweep::{DEVICE, Goal};
-use analysis::tree::{self, TreeOptions};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use traces::event::Device;
@@ -141,16 +140,6 @@ pub(crate) enum ReadPath {
     Tree,
     /// The built-in one of the tree's kernel line.
     Native,
-}
-
-impl TreeArgs {
-    pub(crate) fn options(&self) -> TreeOptions {
-        let read_path = match self.read_path {
-            ReadPath::Tree => tree::ReadPath::Tree,
-            ReadPath::Native => tree::ReadPath::Native,
-        };
-        TreeOptions { in_process: self.in_process, keep: false, read_path }
-    }
 }
 
 /// What time is modelled with.

@@ -7,13 +7,13 @@ use analysis::load::{LoadOptions, Loaded, load};
 use analysis::recover::recover;
 use analysis::replay::Model;
 use analysis::result::{ReplayReport, view_settings};
-use analysis::tree::parse_policy;
+use analysis::tree::{self, TreeOptions, parse_policy};
 use replay::policy::Policy;
 use traces::capture::{Losses, Severity};
 use traces::settings::{Origin, Settings};
 use traces::workload::is_workload;
 
-use crate::cli::{DeviceArgs, SourceArgs, TreeArgs, UsageError};
+use crate::cli::{DeviceArgs, ReadPath, SourceArgs, TreeArgs, UsageError};
 
 /// A source ready to be replayed.
 pub(crate) struct Ready {
@@ -68,6 +68,17 @@ impl SourceArgs {
             return Err(DataLoss { path: path.display().to_string(), losses }.into());
         }
         Ok(loaded)
+    }
+}
+
+impl TreeArgs {
+    /// The same for the analysis.
+    pub(crate) fn options(&self) -> TreeOptions {
+        let read_path = match self.read_path {
+            ReadPath::Tree => tree::ReadPath::Tree,
+            ReadPath::Native => tree::ReadPath::Native,
+        };
+        TreeOptions { in_process: self.in_process, keep: false, read_path }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let source = SourceArgs { set, input: args.input.clone() };
     for path in &args.sources {
         let report = one(&source, path, &axes, &policies, &options)?;
-        output::print(&show(&report, args.output.format)?)?;
+        output::print(&show(&report, args.output.format))?;
     }
     Ok(exit::OK)
 }
@@ -58,12 +58,12 @@ fn one(
     Ok(sweep(source, axes, &policies, options, (verified, losses), &|| progress.step())?)
 }
 
-fn show(report: &SweepReport, format: Format) -> anyhow::Result<String> {
-    Ok(match format {
+fn show(report: &SweepReport, format: Format) -> String {
+    match format {
         Format::Text => reports::text::sweep(report, &output::style()),
         Format::Json => reports::json::sweep(report),
         Format::Csv => reports::csv::sweep(report),
         Format::Markdown => reports::markdown::sweep(report),
         Format::Mail => reports::mail::sweep(report),
-    })
+    }
 }

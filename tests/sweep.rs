@@ -52,8 +52,8 @@ fn single_values_and_the_device_are_settings_of_every_point() {
     let set = ["--set", "memory=1M", "--set", "read_ahead_kb=64,128", "--device", "hdd"];
     let args = [&["sweep", CAPTURE, "--format", "json"][..], &set].concat();
     let report = json(&args);
-    let memory = report["settings"].as_array().unwrap().iter();
-    let memory = memory.filter(|setting| setting["key"] == "memory").next().unwrap().clone();
+    let mut settings = report["settings"].as_array().unwrap().iter();
+    let memory = settings.find(|setting| setting["key"] == "memory").unwrap();
     assert_eq!((&memory["value"], &memory["origin"]), (&"1024K".into(), &"given".into()));
     assert_eq!(report["device"]["model"], "hdd");
 }

@@ -103,14 +103,14 @@ fn many() -> Vec<Cells> {
         small: -1,
         inode: u64::MAX,
         share: 0.5,
-        is_read: i % 2 == 0,
+        is_read: i.is_multiple_of(2),
         name: Text::fixed("reader"),
         note: format!("row {}", i % 10),
-        maybe: (i % 3 == 0).then_some(u64::from(i)),
+        maybe: i.is_multiple_of(3).then_some(u64::from(i)),
         label: None,
         folios: (0..u64::from(i % 5)).collect(),
         names: Vec::new(),
-        sizes: (i % 2 == 0).then(|| vec![i64::from(i); i as usize % 3]),
+        sizes: i.is_multiple_of(2).then(|| vec![i64::from(i); i as usize % 3]),
     };
     (0..300_000).map(row).collect()
 }

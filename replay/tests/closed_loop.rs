@@ -55,6 +55,7 @@ proptest! {
             queue: file.queue,
             think: true,
             keep_reads: true,
+            keep_history: false,
         };
         let policy = policy::parse("linux-7.3").expect("a policy");
         let (machine, timeline) = run(&source, &*policy, &mut *file.build(), &options);

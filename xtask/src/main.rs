@@ -5,12 +5,12 @@ mod browser;
 mod captures;
 mod differential;
 mod fidelity;
-mod gallery;
 mod fuse_law;
-mod peers;
+mod gallery;
 mod manual;
-mod timing;
 mod parquet_check;
+mod peers;
+mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ enum Task {
         #[arg(long)]
         policy: Option<String>,
     },
-    /// Run the queries of docs/parquet.md with DuckDB and polars over a converted capture.
+    /// Run the queries of docs/parquet.md with `DuckDB` and polars over a converted capture.
     ParquetCheck {
         /// The capture.
         #[arg(default_value = "traces/corpus/linux-6.18/seq1m_after4k_ms512.ftrace.zst")]

@@ -1,4 +1,4 @@
-//! Runs the queries of docs/parquet.md, and holds what DuckDB and polars count against `inspect`.
+//! Runs the queries of docs/parquet.md, and holds what `DuckDB` and polars count against `inspect`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

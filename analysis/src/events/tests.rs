@@ -169,7 +169,8 @@ proptest! {
         let input = Input::open(&bytes[..], "test").expect("opens");
         let mut collector = Collector::default();
         if let Ok((back, _)) = stream(input, &Filter::default(), &mut collector) {
-            prop_assert_eq!(named(&collector.finish(back)), named(&capture));
+            let back = collector.finish(back);
+            prop_assert_eq!(named(&back), named(&capture));
         }
     }
 }

@@ -428,6 +428,8 @@ pub(crate) fn inspected_part() -> InspectReport {
     });
     report.keep_files(0);
     report
+}
+
 fn axis(key: &str, values: &[(&str, Option<u64>)]) -> Axis {
     let value = |(text, number): &(&str, Option<u64>)| AxisValue {
         text: (*text).to_owned(),
