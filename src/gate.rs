@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GateArgs) -> anyhow::Result<u8> {
         let code = if args.bisect { BISECT_SKIP } else { exit::of_error(&error) };
         write_verdict(args, &format!("verdict=error\nexit_code={code}\n"))?;
         if args.bisect {
-            eprintln!("rareplay: {error:#}");
+            output::complain(&error);
             return Ok(code);
         }
         Err(error)

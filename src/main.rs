@@ -72,6 +72,6 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     if broken_pipe {
         return exit::code(exit::OK);
     }
-    eprintln!("rareplay: {error:#}");
+    output::complain(error);
     exit::code(exit::of_error(error))
 }

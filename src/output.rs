@@ -24,3 +24,15 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     out.flush()?;
     Ok(())
 }
+
+/// Says on standard error what went wrong and why. Many messages quote their cause, which is not said
+/// once more then.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    eprintln!("rareplay: {text}");
+}

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<u8> {
         match result {
             Ok(capture) => captures.push(capture),
             Err(error) => {
-                eprintln!("rareplay: {error:#}");
+                output::complain(&error);
                 code = code.max(exit::of_error(&error));
             }
         }

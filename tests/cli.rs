@@ -324,3 +324,10 @@ fn two_captures_compare() {
     let other = "linux-6.18/ext4_seq1m_after4k.ftrace.zst";
     assert_eq!(json(&["compare", CAPTURE, other, "--format", "json"])["verdict"], "not-comparable");
 }
+
+#[test]
+fn an_error_that_quotes_its_cause_says_it_once() {
+    let (code, text) = failure(&["verify", "/nowhere"]);
+    assert_eq!(code, 65);
+    assert_eq!(text, "rareplay: /nowhere: No such file or directory (os error 2)\n");
+}
