@@ -1,6 +1,7 @@
 //! Development tasks: `cargo xtask TASK`.
 
 mod bench;
+mod bench_tables;
 mod browser;
 mod captures;
 mod differential;
@@ -88,6 +89,12 @@ enum Task {
         /// Where to.
         folder: PathBuf,
     },
+    /// Measure captures as tables beside the captures.
+    BenchTables {
+        /// Captures.
+        #[arg(required = true)]
+        captures: Vec<PathBuf>,
+    },
     /// Measure the native policies, and the same decisions made by a kernel tree's own code.
     Bench {
         /// A kernel tree to measure beside them.
@@ -125,6 +132,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Differential { trees, accesses, policy } => {
             differential::run(&trees, accesses, policy.as_deref())
         }
+        Task::BenchTables { captures } => bench_tables::run(&captures),
         Task::ParquetCheck { capture, python } => parquet_check::run(&capture, &python),
         Task::Manual { folder } => manual::run(&folder),
         Task::Bench { tree } => bench::run(tree.as_deref()),
