@@ -47,7 +47,7 @@ fn nameless(args: &[&str]) -> Value {
 /// The table of [`CAPTURE`].
 fn table(folder: &tempfile::TempDir) -> String {
     let path = folder.path().join("run.parquet").display().to_string();
-    assert_eq!(stdout(&["convert", CAPTURE, "-o", &path]), format!("{path}: 17088 events\n"));
+    assert_eq!(stdout(&["convert", CAPTURE, "-o", &path]), format!("{path}: 28886 events\n"));
     path
 }
 
