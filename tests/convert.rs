@@ -137,3 +137,28 @@ fn what_is_no_table_is_refused() {
         (64, "rareplay: -o FOLDER/run.parquet: several captures need a folder\n")
     );
 }
+
+/// A list of accesses has no events that a table could hold.
+#[test]
+fn an_iolog_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.parquet");
+    let iolog = "../../parser/tests/fixtures/fio-3.33.iolog";
+    let (code, error) = failure(&["convert", iolog, "-o", path.to_str().unwrap()], folder.path());
+    assert_eq!(code, 65);
+    assert!(error.contains("lists accesses instead of events"), "{error}");
+    assert!(!path.exists());
+}
+
+/// The table of a capture that is joined from two files has the events of both.
+#[test]
+fn a_joined_capture_becomes_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.parquet").display().to_string();
+    let capture = "join/xfs_issue.ftrace.zst";
+    stdout(&["convert", capture, "-o", &path]);
+    for command in ["inspect", "verify"] {
+        let of = |source| nameless(&[command, source, "--format", "json"]);
+        assert_eq!(of(&path), of(capture), "{command}");
+    }
+}

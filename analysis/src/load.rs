@@ -165,6 +165,9 @@ pub fn open_part(
         stated.overlay(settings);
         stated
     };
+    if about.is_empty() {
+        about.clone_from(&stated.sidecar.made);
+    }
     let files = if files.is_empty() { stated.sidecar.files } else { files };
     let accesses = match accesses {
         Some(list) => Some((read_accesses(&list)?, list)),
@@ -192,7 +195,7 @@ pub fn open_part(
 }
 
 /// Reads a capture and joins further files to it.
-fn read_joined(
+pub(crate) fn read_joined(
     path: &Path,
     files: &[PathBuf],
     clock: Option<String>,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use parquet::basic::LogicalType;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::Statistics;
@@ -156,7 +158,7 @@ impl Table {
         let general = |text: String| ParquetError::General(text);
         let rows = self.metadata.row_group(group);
         let metadata = rows.column(column);
-        let (start, length) = metadata.byte_range();
+        let (start, length) = byte_range(metadata)?;
         if length > CHUNK_BYTES_MAX {
             return Err(general(format!(
                 "{length} bytes, where at most {CHUNK_BYTES_MAX} are read"
@@ -172,6 +174,17 @@ impl Table {
         let row_count = rows.num_rows().try_into().unwrap_or(0);
         SerializedPageReader::new(pages, metadata, row_count, None)
     }
+}
+
+/// Start and length of a column of a group. The library's own function panics where one is negative.
+fn byte_range(metadata: &ColumnChunkMetaData) -> Result<(u64, u64), ParquetError> {
+    let start = metadata.dictionary_page_offset().unwrap_or(metadata.data_page_offset());
+    let length = metadata.compressed_size();
+    let unsigned = |what: &str, bytes: i64| {
+        let found = || ParquetError::General(format!("{what} {bytes}, which is negative"));
+        bytes.try_into().map_err(|_| found())
+    };
+    Ok((unsigned("it starts at byte", start)?, unsigned("its length in bytes is", length)?))
 }
 
 /// A column that a record wants.

@@ -9,7 +9,7 @@
 //! What both files recorded is taken from the one that has more of it, so that nothing counts twice.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 use crate::event::{Device, Event, EventKind};
@@ -26,7 +26,7 @@ const DRIFT_MAX: f64 = 500e-6;
 const SAME_CLOCK_NS: i64 = 1_000_000;
 
 /// How a file was joined to the capture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The file.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Join {
 }
 
 /// What clocks were aligned by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlignedBy {
     /// Both files have the same clock.

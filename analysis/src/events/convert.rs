@@ -23,6 +23,14 @@ pub enum ConvertError {
     /// It cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// It has accesses instead of events.
+    #[error(
+        "{name} lists accesses instead of events, and a table is of events; it is a SOURCE as it is"
+    )]
+    NoEvents {
+        /// The list.
+        name: String,
+    },
     /// The table cannot be written.
     #[error(transparent)]
     Table(#[from] columns::Error),
@@ -45,12 +53,35 @@ pub fn convert(
     name: &str,
 ) -> Result<Converted, ConvertError> {
     let mut rows = RowSink::new(sink, name)?;
-    let (capture, stated) = load::stream(path, &Filter::default(), &mut rows)?;
+    let (capture, stated) = events_of(path, options, &mut rows)?;
+    if capture.iolog.is_some() {
+        return Err(ConvertError::NoEvents { name: path.display().to_string() });
+    }
     let stated = state(path, options, stated)?;
     let losses = capture.losses.clone();
     let events = rows.events;
     rows.finish(capture, stated)?;
     Ok(Converted { events, losses })
+}
+
+/// Hands over the events of a capture, or of all files that it is joined from.
+fn events_of(
+    path: &Path,
+    options: &LoadOptions,
+    rows: &mut dyn Sink,
+) -> Result<(Capture, Stated), LoadError> {
+    let sidecar = sidecar::path_for(path).map(|beside| Sidecar::read(&beside)).transpose()?;
+    let sidecar = sidecar.unwrap_or_default();
+    let clock = options.clock.clone().or(sidecar.clock.clone());
+    let joined = if options.join.is_empty() { sidecar.joined(path) } else { options.join.clone() };
+    if joined.is_empty() {
+        let (mut capture, stated) = load::stream(path, &Filter::default(), rows)?;
+        capture.header.clock = capture.header.clock.or(clock);
+        return Ok((capture, stated));
+    }
+    let (mut capture, stated) = load::read_joined(path, &joined, clock)?;
+    rows.events(&std::mem::take(&mut capture.events), &capture.comms);
+    Ok((capture, stated))
 }
 
 /// Adds what the sidecar and the command line say to what a table to be converted again says.
@@ -102,9 +133,9 @@ impl<W: Write + Send> RowSink<W> {
     /// Writes the footer.
     pub(super) fn finish(self, capture: Capture, stated: Stated) -> Result<(), columns::Error> {
         self.outcome?;
-        let Capture { header, losses, unused_events, .. } = capture;
+        let Capture { header, losses, unused_events, joins, .. } = capture;
         let Stated { sidecar, given, accesses } = stated;
-        let notes = Notes { header, losses, unused_events, sidecar, given };
+        let notes = Notes { header, losses, unused_events, joins, sidecar, given };
         let notes = serde_json::to_string(&notes).expect("plain data");
         let accesses = accesses.map(|text| (KEY_ACCESSES, text));
         let notes: Vec<_> = [(KEY_CAPTURE, notes)].into_iter().chain(accesses).collect();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use traces::capture::{Header, Losses};
+use traces::join::Join;
 use traces::settings::{Origin, Settings};
 use traces::sidecar::Sidecar;
 
@@ -21,6 +22,8 @@ pub(super) struct Notes {
     pub(super) header: Header,
     pub(super) losses: Losses,
     pub(super) unused_events: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub(super) joins: Vec<Join>,
     pub(super) sidecar: Sidecar,
     pub(super) given: Vec<(String, String)>,
 }
@@ -43,7 +46,7 @@ impl Stated {
         let mut settings = older.settings;
         settings.extend(newer.settings);
         let files = if newer.files.is_empty() { older.files } else { newer.files };
-        self.sidecar = Sidecar { settings, files, accesses: None, ..newer };
+        self.sidecar = Sidecar { settings, files, accesses: None, join: Vec::new(), ..newer };
     }
 
     /// The settings over the kernel's defaults. Errors call the table `path`.

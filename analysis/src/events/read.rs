@@ -114,9 +114,9 @@ fn notes(table: &Table, name: &str) -> Result<(Capture, Stated), ReadError> {
     let error = |found: String| ReadError::Notes { name: name.to_owned(), found };
     let text = table.note(KEY_CAPTURE).ok_or_else(|| error("not there".to_owned()))?;
     let notes: Notes = serde_json::from_str(text).map_err(|source| error(source.to_string()))?;
-    let Notes { header, losses, unused_events, sidecar, given } = notes;
+    let Notes { header, losses, unused_events, joins, sidecar, given } = notes;
     let accesses = table.note(KEY_ACCESSES).map(str::to_owned);
-    let capture = Capture { header, losses, unused_events, ..Capture::default() };
+    let capture = Capture { header, losses, unused_events, joins, ..Capture::default() };
     Ok((capture, Stated { sidecar, given, accesses }))
 }
 
