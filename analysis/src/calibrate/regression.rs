@@ -19,6 +19,8 @@ const TOGETHER_NS: u64 = 15_000;
 const TOGETHER_MIN: f64 = 0.8;
 /// A fixed cost below 0 comes from a term that stands for it.
 const FIXED_LAST: [usize; 3] = [IDLE, APART, 0];
+/// A term that keeps no more than this share of itself beside the terms before it says nothing new.
+const DEPENDENT_MAX: f64 = 1e-9;
 /// A curve that stays closer than this to the line is noise.
 const BEND_MIN: f64 = 0.1;
 
@@ -303,15 +305,15 @@ fn least_squares(rows: &[Row], used: [bool; TERMS]) -> [f64; TERMS] {
     eliminate(matrix)
 }
 
-/// Gauss-Jordan elimination with pivoting; a singular system gives zeros.
+/// Gauss-Jordan elimination. The matrix of normal equations needs no pivoting. A term that those
+/// before it make up leaves (almost) nothing of its diagonal; it comes out as 0.
 fn eliminate(mut matrix: [[f64; TERMS + 1]; TERMS]) -> [f64; TERMS] {
+    let diagonal: [f64; TERMS] = std::array::from_fn(|at| matrix[at][at]);
     for column in 0..TERMS {
-        let pivot = (column..TERMS)
-            .max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()));
-        matrix.swap(column, pivot.unwrap_or(column));
         let divisor = matrix[column][column];
-        if divisor.abs() < f64::MIN_POSITIVE {
-            return [0.0; TERMS];
+        if divisor <= diagonal[column] * DEPENDENT_MAX {
+            matrix[column] = [0.0; TERMS + 1];
+            continue;
         }
         let scaled = matrix[column].map(|value| value / divisor);
         matrix[column] = scaled;
