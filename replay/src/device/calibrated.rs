@@ -6,8 +6,9 @@
 //! first), and `byte_ps` for every byte; the bytes then cross a shared link, if
 //! there is one. With `together` the host hears of completions only when the
 //! device has nothing left to do: a virtual disk whose thread takes all requests
-//! it finds before it raises an interrupt, or interrupts that are held back. A request or a depth that the captures did not show is counted as
-//! extrapolated, so that a report can say so.
+//! it finds before it raises an interrupt, or interrupts that are held back. A
+//! request or a depth that the captures did not show is counted as extrapolated,
+//! so that a report can say so.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
