@@ -67,7 +67,7 @@ pub(crate) struct Damage {
 
 /// The bytes of a capture, unpacked, with a view of what comes next.
 ///
-/// Damaged compressed data ends the input early; [`Input::damage`] tells.
+/// Damaged compressed data ends the input early; it is counted as a loss.
 pub struct Input<'r> {
     /// What errors call the input.
     pub(crate) name: String,

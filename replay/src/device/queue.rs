@@ -1,6 +1,6 @@
 //! The request queue in front of a device: scheduler, tags, what is in flight.
 //!
-//! A request waits with the [scheduler](super::scheduler) until a tag is free
+//! A request waits with the scheduler until a tag is free
 //! (`depth` of them), is then held by the device, and begins when the device
 //! takes it up. At most `nr_requests` are at the device or with the scheduler;
 //! more wait before it, in order of arrival. What waits there holds up no
