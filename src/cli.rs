@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Explain how two policies differ: first divergence, causes of small folios.
     Explain(ExplainArgs),
+    /// Write one HTML page over one or many sources, with charts and the data behind them.
+    Report(ReportArgs),
     /// Replay sources over a range of settings and recommend a value.
     Sweep(SweepArgs),
     /// Judge a corpus under two policies, or against a baseline; the exit code is the verdict.
@@ -257,6 +259,38 @@ pub(crate) struct CompareArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Captures, workload descriptions, and folders of them.
+    #[arg(required = true, value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Policy to replay under; two are judged against each other. A capture's own kernel's if
+    /// missing.
+    #[arg(long = "policy", value_name = "POLICY", conflicts_with_all = ["baseline", "candidate"])]
+    pub(crate) policies: Vec<String>,
+    /// What to judge by: a policy, a baseline (.toml) or saved results (.json).
+    #[arg(long, value_name = "POLICY|FILE", requires = "candidate")]
+    pub(crate) baseline: Option<String>,
+    /// The policy to judge.
+    #[arg(long, value_name = "POLICY", requires = "baseline")]
+    pub(crate) candidate: Option<String>,
+    /// How much worse each metric may be.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) budget: Option<PathBuf>,
+    /// The folder to write.
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Write the charts as PNG too.
+    #[arg(long)]
+    pub(crate) png: bool,
+    #[command(flatten)]
+    pub(crate) tree: TreeArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

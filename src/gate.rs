@@ -150,7 +150,7 @@ fn usage<T>(text: &str) -> anyhow::Result<T> {
 }
 
 fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
-    let budgets = budgets(args)?;
+    let budgets = budgets(args.budget.as_deref())?;
     let options = options(args)?;
     let baseline = Spec::of(&args.baseline, &args.tree)?;
     if args.accept && matches!(baseline, Spec::Policy(_) | Spec::Recorded(_)) {
@@ -278,8 +278,8 @@ fn options(args: &GateArgs) -> anyhow::Result<MeasureOptions> {
     Ok(MeasureOptions { load, allow_loss: args.allow_loss, model })
 }
 
-fn budgets(args: &GateArgs) -> anyhow::Result<Budgets> {
-    let Some(path) = &args.budget else { return Ok(Budgets::default()) };
+pub(crate) fn budgets(path: Option<&Path>) -> anyhow::Result<Budgets> {
+    let Some(path) = path else { return Ok(Budgets::default()) };
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Budgets::parse(&text, today()?).with_context(|| path.display().to_string())

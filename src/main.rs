@@ -13,6 +13,7 @@ mod policy;
 mod progress;
 mod record;
 mod replay;
+mod report;
 mod sources;
 mod sweep;
 mod verify;
@@ -53,6 +54,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Replay(args) => replay::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
         Command::Gate(args) => gate::run(args),
         Command::Convert(args) => convert::run(args),

@@ -30,6 +30,7 @@ pub use budget::{BudgetError, Budgets, Date};
 pub use corpus::{SourceFile, expand, files};
 pub use judge::judge;
 pub use measure::{MeasureOptions, measure, recorded_side};
+pub(crate) use measure::{Outcome, Prepared};
 pub use plant::self_test;
 pub use why::explain_regressions;
 

@@ -11,6 +11,7 @@ pub mod load;
 pub mod picture;
 pub mod recover;
 pub mod replay;
+pub mod report;
 pub mod result;
 pub mod stats;
 pub mod sweep;

@@ -2,6 +2,7 @@
 
 use analysis::explain::Explanation;
 use analysis::inspect::InspectReport;
+use analysis::report::CorpusReport;
 use analysis::result::ReplayReport;
 use analysis::sweep::SweepReport;
 use analysis::verify::CaptureVerify;
@@ -13,7 +14,23 @@ use crate::words::Outcome;
 
 /// Lines of `source,policy,metric,unit,value`.
 pub fn replay(report: &ReplayReport) -> String {
-    let mut lines = Lines::new(["source", "policy", "metric", "unit", "value"]);
+    let mut lines = Lines::new(FIGURES);
+    add_figures(report, &mut lines);
+    lines.finish()
+}
+
+/// The same for every source of a report.
+pub fn corpus(report: &CorpusReport) -> String {
+    let mut lines = Lines::new(FIGURES);
+    for replay in report.sources.iter().filter_map(|source| source.replay.as_ref().ok()) {
+        add_figures(replay, &mut lines);
+    }
+    lines.finish()
+}
+
+const FIGURES: [&str; 5] = ["source", "policy", "metric", "unit", "value"];
+
+fn add_figures(report: &ReplayReport, lines: &mut Lines<5>) {
     let sections = sections(report);
     if let Some(verify) = &report.verify {
         let [recorded, predicted] =
@@ -28,7 +45,6 @@ pub fn replay(report: &ReplayReport) -> String {
             lines.push([&report.source, &result.policy, &row.key, row.unit.name(), &value]);
         }
     }
-    lines.finish()
 }
 
 /// One line per point and policy; where one setting is swept, that of the second is empty.

@@ -37,12 +37,12 @@ pub fn verdict_file(report: &GateReport, exit_code: u8) -> String {
 }
 
 /// `linux-6.18 against linux-7.3`
-fn sides(report: &GateReport) -> String {
+pub(crate) fn sides(report: &GateReport) -> String {
     format!("{} against {}", report.candidate, report.baseline)
 }
 
 /// `14 sources: 1 regressed, 13 pass`, the worst first.
-fn counts(report: &GateReport) -> String {
+pub(crate) fn counts(report: &GateReport) -> String {
     let counts = report.counts.iter().rev();
     let counts: Vec<String> =
         counts.map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
@@ -50,7 +50,7 @@ fn counts(report: &GateReport) -> String {
     if counts.is_empty() { sources } else { format!("{sources}: {}", counts.join(", ")) }
 }
 
-fn worst(worst: &Worst) -> String {
+pub(crate) fn worst(worst: &Worst) -> String {
     let percent = worst.worse_percent.map(|percent| format!(", {percent:.1} % worse"));
     let percent = percent.unwrap_or_else(|| ", from 0".to_owned());
     format!("{} of {}{percent}", worst.metric, worst.source)
@@ -69,12 +69,12 @@ fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-fn side(metric: Metric, figure: Option<f64>) -> String {
+pub(crate) fn side(metric: Metric, figure: Option<f64>) -> String {
     figure.map_or("none".to_owned(), |figure| value(metric, figure))
 }
 
 /// `-2.559` for orders, else the percentage; the difference where there is none.
-fn change(check: &Check) -> String {
+pub(crate) fn change(check: &Check) -> String {
     let Some(change) = check.change else { return String::new() };
     match (check.metric.unit(), change.percent) {
         _ if change.absolute == 0.0 => "0".to_owned(),
@@ -90,7 +90,7 @@ fn percent_text(percent: f64) -> String {
 }
 
 /// `1 %`, `0.010`, `5 % or 16, at most 4000`
-fn allowed(check: &Check) -> String {
+pub(crate) fn allowed(check: &Check) -> String {
     let budget = &check.budget;
     let mut parts = Vec::new();
     if budget.soft_percent > 0.0 {
@@ -126,7 +126,7 @@ fn sampled(check: &Check, sampled: &Sampled) -> String {
 }
 
 /// What stands below a check: its statistics, its cause, and why its budget is what it is.
-fn details(check: &Check) -> Vec<String> {
+pub(crate) fn details(check: &Check) -> Vec<String> {
     let statistics = check.sampled.as_ref().map(|statistics| sampled(check, statistics));
     let reason = check.budget.reason.as_ref().map(|reason| format!("budget: {reason}"));
     statistics.into_iter().chain(check.cause.clone()).chain(reason).collect()
@@ -145,7 +145,7 @@ fn notable<'a>(report: &'a GateReport, source: &'a str) -> impl Iterator<Item = 
 }
 
 /// `order 5: 98300 to 0 folios` for every order that changed.
-fn order_changes(source: &SourceOutcome) -> Option<String> {
+pub(crate) fn order_changes(source: &SourceOutcome) -> Option<String> {
     let rows = source
         .orders
         .by_order

@@ -22,6 +22,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
+use analysis::report::CorpusReport;
 use analysis::result::ReplayReport;
 
 /// A report that cannot be made.
@@ -42,26 +43,57 @@ pub enum Error {
 /// needs none of the others, each chart as SVG with its data as CSV (and as PNG if asked for), and
 /// `report.json`.
 pub fn write_dir(report: &ReplayReport, directory: &Path, png: bool) -> Result<(), Error> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Write { path, source }
-    };
-    std::fs::create_dir_all(directory).map_err(failed(directory))?;
-    let write = |name: String, bytes: &[u8]| {
-        let path = directory.join(name);
-        std::fs::write(&path, bytes).map_err(failed(&path))
-    };
-    write("index.html".to_owned(), html::replay(report).as_bytes())?;
-    write("report.json".to_owned(), json::replay(report).as_bytes())?;
-    for figure in chart::of_report(report) {
-        let id = figure.id();
-        write(format!("{id}.svg"), figure.svg().as_bytes())?;
-        write(format!("{id}.csv"), figure.csv().as_bytes())?;
-        if png {
-            write(format!("{id}.png"), &figure.png())?;
+    write(directory, "index.html", html::replay(report).as_bytes())?;
+    write_data(report, directory, png)
+}
+
+/// Writes a report over many sources: `index.html`, `figures.csv` with the figures of all of them,
+/// `gate.json` with the judgement, and a folder of charts and data for each source.
+pub fn write_corpus(report: &CorpusReport, directory: &Path, png: bool) -> Result<(), Error> {
+    write(directory, "index.html", html::corpus(report).as_bytes())?;
+    write(directory, "figures.csv", csv::corpus(report).as_bytes())?;
+    if let Some(gate) = &report.gate {
+        write(directory, "gate.json", gate::json(gate).as_bytes())?;
+    }
+    for source in &report.sources {
+        if let Ok(replay) = &source.replay {
+            write_data(replay, &directory.join(folder_of(&source.key)), png)?;
         }
     }
     Ok(())
+}
+
+/// What stands beside the page of many sources.
+fn corpus_files(report: &CorpusReport) -> Vec<String> {
+    let folders = report.sources.iter().filter(|source| source.replay.is_ok());
+    let folders = folders.map(|source| format!("{}/report.json", folder_of(&source.key)));
+    let gate = report.gate.as_ref().map(|_| "gate.json".to_owned());
+    ["figures.csv".to_owned()].into_iter().chain(gate).chain(folders).collect()
+}
+
+/// The folder of a source: its name, which may have folders in it itself.
+fn folder_of(key: &str) -> String {
+    let parts = key.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn write_data(report: &ReplayReport, directory: &Path, png: bool) -> Result<(), Error> {
+    write(directory, "report.json", json::replay(report).as_bytes())?;
+    for figure in chart::of_report(report) {
+        let id = figure.id();
+        write(directory, &format!("{id}.svg"), figure.svg().as_bytes())?;
+        write(directory, &format!("{id}.csv"), figure.csv().as_bytes())?;
+        if png {
+            write(directory, &format!("{id}.png"), &figure.png())?;
+        }
+    }
+    Ok(())
+}
+
+fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = directory.join(name);
+    let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&path, bytes));
+    written.map_err(|source| Error::Write { path, source })
 }
 
 #[cfg(test)]

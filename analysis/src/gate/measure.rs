@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use replay::policy::Policy;
 use traces::access::Source;
-use traces::capture::Severity;
+use traces::capture::{Losses, Severity};
 
 use super::corpus::{self, SourceFile};
 use super::reference::reference;
@@ -16,8 +16,8 @@ use crate::compare::{Figures, Measured, Nature, Verdict};
 use crate::load::{LoadOptions, Loaded, load};
 use crate::recover::recover;
 use crate::replay::{Model, replay_one};
-use crate::result::view_settings;
-use crate::verify::verify;
+use crate::result::{PolicyResult, view_settings};
+use crate::verify::{CaptureVerify, verify};
 
 /// How sources are measured.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct MeasureOptions {
     pub model: Model,
 }
 
-type Outcome = Result<Entry, Refusal>;
+pub(crate) type Outcome = Result<Entry, Refusal>;
 
 /// Replays every source under every policy; one side per policy, in their order.
 ///
@@ -56,42 +56,63 @@ pub fn measure(
 }
 
 fn replayed(path: &Path, policies: &[Arc<dyn Policy>], options: &MeasureOptions) -> Vec<Outcome> {
-    let prepared = prepare(path, options).and_then(|mut loaded| {
-        let proof = recover(&mut loaded.source).and_then(|own| prove(&loaded.source, &*own));
-        let digest = corpus::digest(path).map_err(|error| bad_input(&error))?;
-        let losses = loaded.capture.map(|capture| capture.losses).unwrap_or_default();
-        Ok((loaded.source, proof, digest, losses))
-    });
-    let (source, proof, digest, losses) = match prepared {
+    let prepared = match Prepared::new(path, options) {
         Ok(prepared) => prepared,
         Err(refusal) => return vec![Err(refusal); policies.len()],
     };
     let entry = |policy: &Arc<dyn Policy>| {
-        let result = replay_one(&source, &**policy, &options.model);
-        if let Some(failure) = result.failure {
-            return Err(bad_input(&failure));
-        }
-        Ok(Entry {
-            digest: Some(digest.clone()),
-            accesses: Some(source.accesses.len() as u64),
-            settings: settings(&source, Some(&options.model)),
-            measured: Measured::replayed(&result),
-            stream: Some(source.fidelity),
-            proof: proof.clone(),
-            losses: losses.clone(),
-        })
+        let result = replay_one(&prepared.source, &**policy, &options.model);
+        prepared.entry(&result, &options.model)
     };
     policies.par_iter().map(entry).collect()
 }
 
-fn prove(source: &Source, own: &dyn Policy) -> Option<Proof> {
-    let verified = verify(source, own).ok()?;
-    Some(Proof {
-        policy: verified.policy,
-        folios_recorded: verified.folios.recorded,
-        folios_matched: verified.folios.matched,
-        exact: verified.exact,
-    })
+/// A source ready to be replayed, and what is known of it.
+pub(crate) struct Prepared {
+    pub(crate) source: Source,
+    /// The policy of the kernel that made the capture.
+    pub(crate) own_policy: Option<Arc<dyn Policy>>,
+    /// That policy held against the capture.
+    pub(crate) verify: Option<CaptureVerify>,
+    /// What the capture lost.
+    pub(crate) losses: Losses,
+    digest: String,
+}
+
+impl Prepared {
+    pub(crate) fn new(path: &Path, options: &MeasureOptions) -> Result<Self, Refusal> {
+        let Loaded { mut source, capture } = prepare(path, options)?;
+        let own_policy = recover(&mut source);
+        let verify = own_policy.as_ref().and_then(|own| verify(&source, &**own).ok());
+        let digest = corpus::digest(path).map_err(|error| bad_input(&error))?;
+        let losses = capture.map(|capture| capture.losses).unwrap_or_default();
+        Ok(Self { source, own_policy, verify, losses, digest })
+    }
+
+    /// What a policy's replay of it contributes to that policy's side.
+    pub(crate) fn entry(&self, result: &PolicyResult, model: &Model) -> Outcome {
+        if let Some(failure) = &result.failure {
+            return Err(bad_input(failure));
+        }
+        Ok(Entry {
+            digest: Some(self.digest.clone()),
+            accesses: Some(self.source.accesses.len() as u64),
+            settings: settings(&self.source, Some(model)),
+            measured: Measured::replayed(result),
+            stream: Some(self.source.fidelity),
+            proof: self.verify.as_ref().map(proof),
+            losses: self.losses.clone(),
+        })
+    }
+}
+
+fn proof(verify: &CaptureVerify) -> Proof {
+    Proof {
+        policy: verify.policy.clone(),
+        folios_recorded: verify.folios.recorded,
+        folios_matched: verify.folios.matched,
+        exact: verify.exact,
+    }
 }
 
 pub(super) fn bad_input(error: &dyn std::fmt::Display) -> Refusal {

@@ -2,16 +2,15 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::Place;
 use crate::chart::{Figure, Table, TableRow};
 
-/// A chart, how it is read, and its figures. `page_id` begins the names of everything in it, for
-/// pages with several sources.
-pub(super) fn section(figure: &Figure, page_id: &str) -> Markup {
-    let id = format!("{page_id}{}", figure.id());
-    let parts = figure.parts(page_id);
+/// A chart, how it is read, and its figures.
+pub(super) fn section(figure: &Figure, place: &Place) -> Markup {
+    let parts = figure.parts(&place.prefix);
     html! {
-        section.chart aria-labelledby=(id) {
-            h2 id=(id) { (figure.title()) }
+        section.chart aria-labelledby=(place.id(figure.id())) {
+            (place.heading(figure.id(), figure.title()))
             figure {
                 div.legend { (PreEscaped(&parts.legend)) }
                 div.charts { @for panel in &parts.panels { (PreEscaped(panel)) } }

@@ -1,7 +1,12 @@
 //! One HTML file with everything in it: no script, no request, light and dark, on paper too.
 
+mod causes;
 mod charts;
+mod corpus;
+mod overview;
+mod verdict;
 
+use analysis::explain::Explanation;
 use analysis::result::{ReplayReport, SettingView};
 use analysis::verify::CaptureVerify;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -14,41 +19,94 @@ use crate::figures::{Row, Section, Trend, sections};
 use crate::number::{count, signed_percent};
 use crate::words::{self, Outcome};
 
+pub use corpus::corpus;
+use corpus::outcome_of;
+
 const STYLE: &str = include_str!("style.css");
+
+/// Where a part stands on a page: what its names begin with, and how deep its headings are.
+#[derive(Clone, Debug)]
+struct Place {
+    prefix: String,
+    is_below_source: bool,
+}
+
+impl Place {
+    /// On a page of its own.
+    fn alone() -> Self {
+        Self { prefix: String::new(), is_below_source: false }
+    }
+
+    /// In the section of a source.
+    fn of_source(number: usize) -> Self {
+        Self { prefix: format!("s{number}-"), is_below_source: true }
+    }
+
+    fn id(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn heading(&self, name: &str, text: &str) -> Markup {
+        let id = self.id(name);
+        html! {
+            @if self.is_below_source { h3 id=(id) { (text) } }
+            @else { h2 id=(id) { (text) } }
+        }
+    }
+}
 
 /// The page of a source under one or more policies.
 pub fn replay(report: &ReplayReport) -> String {
-    let figures_drawn = chart::of_report(report);
-    let (orders, others) = figures_drawn.split_first().expect("every report has its orders");
     let name = words::file_name(&report.source);
+    let body = html! {
+        header {
+            h1 { (name) }
+            @if let Some(headline) = words::headline(report) { p.lead { (headline) } }
+            (trust(report))
+        }
+        main { (source_body(report, None, &Place::alone())) }
+        (footer(&files_of(report)))
+    };
+    page(name, &body)
+}
+
+/// A whole document.
+fn page(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (name) " \u{2013} rareplay" }
+                title { (title) " \u{2013} rareplay" }
                 link rel="icon" href="data:,";
                 style { (PreEscaped(fonts())) (PreEscaped(STYLE)) }
             }
-            body {
-                header {
-                    h1 { (name) }
-                    @if let Some(headline) = words::headline(report) { p.lead { (headline) } }
-                    (checked(report.verify.as_ref()))
-                    (losses(report))
-                }
-                main {
-                    (charts::section(orders, ""))
-                    (figures(report))
-                    @for figure in others { (charts::section(figure, "")) }
-                    (origin(report))
-                }
-                (footer(&figures_drawn))
-            }
+            body { (body) }
         }
     };
     page.into_string() + "\n"
+}
+
+/// Charts, figures, causes and settings of a source.
+fn source_body(report: &ReplayReport, explanation: Option<&Explanation>, place: &Place) -> Markup {
+    let figures_drawn = chart::of_report(report);
+    let (orders, others) = figures_drawn.split_first().expect("every report has its orders");
+    html! {
+        (charts::section(orders, place))
+        (figures(report, place))
+        @if let Some(explanation) = explanation { (causes::causes(explanation, place)) }
+        @for figure in others { (charts::section(figure, place)) }
+        (origin(report, place))
+    }
+}
+
+/// How far the figures can be trusted.
+fn trust(report: &ReplayReport) -> Markup {
+    html! {
+        (checked(report.verify.as_ref()))
+        (losses(report))
+    }
 }
 
 /// The verify line, as the first thing a reader should know.
@@ -87,13 +145,13 @@ fn losses(report: &ReplayReport) -> Markup {
     }
 }
 
-fn figures(report: &ReplayReport) -> Markup {
+fn figures(report: &ReplayReport, place: &Place) -> Markup {
     let with_change = report.results.len() == 2;
     // Orders have a table of their own.
     let total = |row: &Row| !row.key.starts_with("folios.order_");
     html! {
-        section aria-labelledby="figures" {
-            h2 id="figures" { "Figures" }
+        section aria-labelledby=(place.id("figures")) {
+            (place.heading("figures", "Figures"))
             div.scroll tabindex="0" role="region" aria-label="Figures, as a table" {
                 table {
                     thead {
@@ -145,10 +203,10 @@ fn change(row: &Row) -> Markup {
 }
 
 /// Where the figures come from: source, settings and model.
-fn origin(report: &ReplayReport) -> Markup {
+fn origin(report: &ReplayReport, place: &Place) -> Markup {
     html! {
-        section aria-labelledby="origin" {
-            h2 id="origin" { "Where the figures come from" }
+        section aria-labelledby=(place.id("origin")) {
+            (place.heading("origin", "Where the figures come from"))
             p { "Source: " code { (report.source) } }
             p { "Access streams: " (words::streams(report.fidelity, &report.streams)) }
             div.scroll tabindex="0" role="region" aria-label="Settings, as a table" {
@@ -203,20 +261,21 @@ fn fonts() -> String {
     face(400, chart::REGULAR) + &face(600, chart::SEMI_BOLD)
 }
 
-/// Names what [`write_dir`](crate::write_dir) writes beside the page.
-fn footer(figures: &[Figure]) -> Markup {
+/// What [`write_dir`](crate::write_dir) writes beside the page of a source.
+fn files_of(report: &ReplayReport) -> Vec<String> {
+    let of_figure = |figure: Figure| ["svg", "csv"].map(|kind| format!("{}.{kind}", figure.id()));
+    let charts = chart::of_report(report).into_iter().flat_map(of_figure);
+    charts.chain(["report.json".to_owned()]).collect()
+}
+
+/// Names what is written beside the page.
+fn footer(files: &[String]) -> Markup {
     html! {
         footer {
             p { "rareplay " (env!("CARGO_PKG_VERSION")) }
             p.files {
                 "Beside this page:"
-                @for figure in figures {
-                    @for kind in ["svg", "csv"] {
-                        @let name = format!("{}.{kind}", figure.id());
-                        " " a href=(name) { (name) }
-                    }
-                }
-                " " a href="report.json" { "report.json" }
+                @for name in files { " " a href=(name) { (name) } }
             }
         }
     }
