@@ -38,6 +38,7 @@ impl SourceArgs {
             accesses: self.input.accesses.clone(),
             join: self.input.join.clone(),
             clock: self.input.clock.clone(),
+            ..LoadOptions::default()
         }
     }
 

@@ -89,6 +89,8 @@ impl LoadError {
 pub struct LoadOptions {
     /// `--set` values.
     pub set: Vec<(String, String)>,
+    /// Settings of the recording, known as a sidecar's are: what the capture itself states comes first.
+    pub noted: Vec<(String, String)>,
     /// Whether streams that only show what readahead did may be used.
     pub allow_inferred: bool,
     /// A list of accesses that stands for the capture's own.
@@ -210,9 +212,12 @@ pub(crate) fn read_joined(
     Ok((capture, stated))
 }
 
-/// The `--set` values over the defaults.
+/// The `--set` values over what is noted of the recording, over the defaults.
 fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
     let mut settings = Settings::default();
+    for (key, value) in &options.noted {
+        settings.set(key, value, Origin::Sidecar)?;
+    }
     for (key, value) in &options.set {
         settings.set(key, value, Origin::Given)?;
     }

@@ -41,6 +41,7 @@ enum kshim_access_kind {
 	KSHIM_ASYNC_RA = 13,
 	KSHIM_PREV_POS = 14,
 	KSHIM_GO_ON = 15,		/* with a task that stopped */
+	KSHIM_RA_PAGES = 16,		/* len: those of the open file from here on */
 };
 
 /* flags of KSHIM_TOUCH */

@@ -781,6 +781,9 @@ loff_t kshim_replay_one(struct kshim *k, const struct kshim_access *a)
 	case KSHIM_PREV_POS:
 		file->f_ra.prev_pos = a->pos;
 		break;
+	case KSHIM_RA_PAGES:
+		file->f_ra.ra_pages = a->len;
+		break;
 	case KSHIM_GO_ON:
 		break;
 	}

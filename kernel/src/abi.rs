@@ -202,6 +202,7 @@ impl Access {
     const ASYNC_RA: u8 = 13;
     const PREV_POS: u8 = 14;
     const GO_ON: u8 = 15;
+    const RA_PAGES: u8 = 16;
     const NO_TASK: u32 = u32::MAX;
 
     const fn new(kind: u8, open: OpenId, pos: u64, len: u64) -> Self {
@@ -289,6 +290,12 @@ impl Access {
     /// `prev_pos` of the file's readahead state as a read leaves it, see [`Access::sync_ra`].
     pub const fn prev_pos(open: OpenId, pos: ByteOffset) -> Self {
         Self::new(Self::PREV_POS, open, pos.0, 0)
+    }
+
+    /// `ra_pages` of the file's readahead state, where neither the device nor advice gives it: a
+    /// program may have opened the file before the device's was changed.
+    pub const fn ra_pages(open: OpenId, pages: u32) -> Self {
+        Self::new(Self::RA_PAGES, open, 0, pages as u64)
     }
 
     pub(crate) fn needs_open(&self) -> Option<OpenId> {

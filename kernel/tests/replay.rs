@@ -111,6 +111,8 @@ fn a_read_path_of_the_callers_own() {
         Access::async_ra(file, PageIndex(8), 2),
         Access::prev_pos(file, ByteOffset(10 << 12)),
         Access::async_ra(file, PageIndex(100), 1),
+        Access::ra_pages(file, 8),
+        Access::async_ra(file, PageIndex(12), 1),
     ];
     assert_snapshot!(shown(instance.replay(&accesses).unwrap()), @r#"
     0: Sync 8 +2
@@ -121,6 +123,11 @@ fn a_read_path_of_the_callers_own() {
     1: folio 12 order 2 marked
     1: read 12 +4
     1: window 12 +4 async 4 order -
+    5: Async 12 +1
+    5: folio 16 order 2 marked
+    5: folio 20 order 2
+    5: read 16 +8
+    5: window 16 +8 async 8 order -
     "#);
 }
 

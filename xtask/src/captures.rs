@@ -39,7 +39,7 @@ pub(crate) fn stem(capture: &Path) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Settings that notes beside the capture give, as `--set` values.
+/// Settings of the recording that notes beside the capture give, by their `--set` keys.
 pub(crate) fn settings(capture: &Path) -> Vec<(String, String)> {
     let mut notes = BTreeMap::new();
     let folder = capture.parent().unwrap_or(Path::new("."));

@@ -83,7 +83,7 @@ fn short(policy: &str) -> String {
 }
 
 fn check(capture: &Path, named: Option<&dyn Policy>) -> anyhow::Result<CaptureVerify> {
-    let mut options = LoadOptions { set: settings(capture), ..LoadOptions::default() };
+    let mut options = LoadOptions { noted: settings(capture), ..LoadOptions::default() };
     let mut loaded = load(capture, &options);
     let list = capture.with_file_name(format!("{}.ops.txt", stem(capture)));
     if list.exists() && is_untold(&loaded, &list) {

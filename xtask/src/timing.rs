@@ -53,7 +53,7 @@ fn workloads(folder: &Path) -> anyhow::Result<Vec<Workload>> {
 
 /// A capture and the policy of the kernel that made it.
 fn ready(capture: &Path) -> anyhow::Result<(Source, Arc<dyn Policy>)> {
-    let options = LoadOptions { set: captures::settings(capture), ..LoadOptions::default() };
+    let options = LoadOptions { noted: captures::settings(capture), ..LoadOptions::default() };
     let mut source = load(capture, &options)?.source;
     source.name = captures::stem(capture);
     let policy = recover(&mut source).context("no policy for its kernel")?;

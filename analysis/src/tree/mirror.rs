@@ -59,16 +59,14 @@ impl Mirror {
             Some(instance) => instance,
             None => self.instance.insert(session.instance(settings(rac))?),
         };
-        let known = self.opens.get(&rac.open).copied();
-        let open = if let Some(open) = known {
-            open
+        let open = if let Some(open) = self.opens.get(&rac.open) {
+            *open
         } else {
             let ra_pages = rac.limits.ra_pages;
             OpenMirror { id: instance.open()?, ra_pages, random: false }
         };
-        let advice = advice(open, rac);
         let batch = &mut self.untold;
-        batch.extend(advice);
+        batch.extend(changes(open, rac));
         batch.extend(
             prev_pos
                 .then(|| Access::prev_pos(open.id, ByteOffset(rac.ra.prev_pos.cast_unsigned()))),
@@ -79,10 +77,8 @@ impl Mirror {
             .replay(batch)
             .map(|decisions| decisions.of(last).map(|decision| decision.what).collect());
         batch.clear();
-        if known.is_none() || advice.is_some() {
-            let (ra_pages, random) = (rac.ra.ra_pages, rac.ra.random);
-            self.opens.insert(rac.open, OpenMirror { ra_pages, random, ..open });
-        }
+        let (ra_pages, random) = (rac.ra.ra_pages, rac.ra.random);
+        self.opens.insert(rac.open, OpenMirror { ra_pages, random, ..open });
         decided.map_err(|error| numbered(error, rac.access))
     }
 
@@ -135,15 +131,24 @@ fn settings(rac: &Readahead<'_>) -> InstanceSettings {
     }
 }
 
-/// The advice that turns the open's state at its last access into its state now.
-fn advice(open: OpenMirror, rac: &Readahead<'_>) -> Option<Access> {
-    let advise = |advice| Some(Access::advise(open.id, advice, ByteOffset(0), 0));
-    if rac.ra.random && !open.random {
-        return advise(Advice::Random);
+/// What turns the open's state at its last access into its state now: advice where advice can, since
+/// that is the tree's own code too.
+fn changes(open: OpenMirror, rac: &Readahead<'_>) -> Vec<Access> {
+    let advise = |advice| Access::advise(open.id, advice, ByteOffset(0), 0);
+    let (ra, device) = (&rac.ra, rac.limits.ra_pages);
+    let mut random = open.random;
+    let mut changes = Vec::new();
+    let known = [device, 2 * device].contains(&ra.ra_pages);
+    if (random && !ra.random) || (known && ra.ra_pages != open.ra_pages) {
+        let normal = !known || ra.ra_pages == device;
+        changes.push(advise(if normal { Advice::Normal } else { Advice::Sequential }));
+        random = false;
     }
-    if rac.ra.ra_pages == open.ra_pages && rac.ra.random == open.random {
-        return None;
+    if !known && (ra.ra_pages != open.ra_pages || !changes.is_empty()) {
+        changes.push(Access::ra_pages(open.id, ra.ra_pages as u32));
     }
-    let doubled = rac.ra.ra_pages == 2 * rac.limits.ra_pages && rac.ra.ra_pages > 0;
-    advise(if doubled { Advice::Sequential } else { Advice::Normal })
+    if ra.random && !random {
+        changes.push(advise(Advice::Random));
+    }
+    changes
 }
