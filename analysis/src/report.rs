@@ -72,8 +72,9 @@ impl CorpusReport {
             reports.push(report);
         }
         let gate = match (&options.baseline, &sides[..]) {
-            (Some(baseline), [candidate]) => Some(judge(baseline, candidate, &options.budgets)),
-            (None, [baseline, candidate]) => Some(judge(baseline, candidate, &options.budgets)),
+            (Some(baseline), [candidate]) | (None, [baseline, candidate]) => {
+                Some(judge(baseline, candidate, &options.budgets))
+            }
             _ => None,
         };
         Self { sources: reports, gate }
