@@ -28,7 +28,7 @@ fn captures() -> Vec<PathBuf> {
         fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").path())
     });
     // blktrace's part of a joined run has no accesses of its own.
-    let is_whole = |name: &str| name.ends_with(".zst") && !name.ends_with(".blktrace.zst");
+    let is_whole = |name: &str| name.ends_with(".ftrace.zst");
     files.filter(|file| file.to_str().is_some_and(is_whole)).collect()
 }
 
