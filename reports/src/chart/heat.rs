@@ -8,7 +8,7 @@ use super::axis::{Scale, Tick, short_percent, short_time};
 use super::canvas::Canvas;
 use super::figure::{Figure, Panel, policies, timed_caption};
 use super::legend::Legend;
-use super::plot::{Axes, nothing};
+use super::plot::{Axes, Plot, Plotted, nothing};
 use super::style::{DIFFERENCES, Ink, LEVELS};
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -132,17 +132,12 @@ fn band_ticks(bands_ns: &[u64]) -> Vec<Tick> {
     std::iter::once(none).chain(marks).collect()
 }
 
-impl Panel for Heat {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Heat {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         let cell = |(slice, band, ink): &(usize, usize, Ink)| {
             let from = (plot.x.part(*slice, self.slices), plot.y.part(band + 1, self.bands));
             let to = (plot.x.part(slice + 1, self.slices), plot.y.part(*band, self.bands));

@@ -8,7 +8,7 @@ use super::axis::{Scale, Span, Tick, short_bytes, short_percent};
 use super::canvas::{Canvas, Cell, Font};
 use super::figure::{Figure, LINE_HEIGHT, MARGIN, PANEL_WIDTH, Panel, caption, policies};
 use super::legend::Legend;
-use super::plot::{Axes, Plot};
+use super::plot::{Axes, Plot, Plotted};
 use super::style::{Ink, ORDERS, SMALL_PX, TITLE_PX, shorten, text_width};
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -104,17 +104,12 @@ impl Along {
     }
 }
 
-impl Panel for Along {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Along {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         let mut cells = Vec::new();
         for (n, orders) in self.parts.iter().enumerate() {
             self.column(n, orders, plot, &mut cells);

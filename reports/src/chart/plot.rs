@@ -2,7 +2,7 @@
 
 use super::axis::{Span, Tick};
 use super::canvas::{Canvas, Font};
-use super::figure::{LINE_HEIGHT, MARGIN, PANEL_WIDTH};
+use super::figure::{LINE_HEIGHT, MARGIN, PANEL_WIDTH, Panel};
 use super::style::{Ink, SMALL_PX, TITLE_PX, shorten, text_width};
 
 /// Above the plot: title and a line on the vertical axis.
@@ -51,6 +51,29 @@ pub(super) struct Plot {
     pub(super) x: Span,
     /// From bottom to top.
     pub(super) y: Span,
+}
+
+/// A panel that is data within axes.
+pub(super) trait Plotted {
+    /// The axes.
+    fn axes(&self) -> &Axes;
+    /// Draws the data.
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot);
+}
+
+impl<P: Plotted> Panel for P {
+    fn title(&self) -> &str {
+        &self.axes().title
+    }
+
+    fn height(&self) -> i32 {
+        self.axes().height()
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
+        let plot = self.axes().draw(canvas, at);
+        self.draw_data(canvas, plot);
+    }
 }
 
 impl Axes {

@@ -8,7 +8,7 @@ use super::axis::{Scale, Span, short_bytes, short_count};
 use super::canvas::Canvas;
 use super::figure::{Figure, Panel, caption, policies};
 use super::legend::Legend;
-use super::plot::Axes;
+use super::plot::{Axes, Plot, Plotted};
 use super::style::Ink;
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -81,17 +81,12 @@ fn number_ticks(shown: usize) -> Vec<(f64, String)> {
     numbers.map(|n| (place(n), short_count(n as f64))).collect()
 }
 
-impl Panel for Windows {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Windows {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         let height = |pages: u64| plot.y.at(self.scale.place((pages * PAGE_SIZE) as f64));
         let mut cells = Vec::new();
         for (n, window) in self.first.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::canvas::{Canvas, Cell};
 use super::figure::{Figure, Panel, policies, timed_caption};
 use super::legend::Legend;
 use super::map::place_ticks;
-use super::plot::Axes;
+use super::plot::{Axes, Plot, Plotted};
 use super::style::{DIFFERENCES, Ink};
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -76,17 +76,12 @@ impl Grid {
     }
 }
 
-impl Panel for Grid {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Grid {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         let (slices, rows) = (self.slices as usize, self.rows as usize);
         let cell = |cell: &RasterCell| {
             let (slice, row) = (cell.slice as usize, cell.row as usize);

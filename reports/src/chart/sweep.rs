@@ -4,7 +4,7 @@ use super::axis::{Scale, short_bytes, short_count, short_percent, short_time};
 use super::canvas::{Canvas, Font};
 use super::figure::{Figure, Panel};
 use super::legend::{Legend, Mark};
-use super::plot::{Axes, Plot};
+use super::plot::{Axes, Plot, Plotted};
 use super::style::{Ink, SMALL_PX, text_width};
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -167,17 +167,12 @@ impl Curve {
     }
 }
 
-impl Panel for Curve {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Curve {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         for (series, curve) in self.curves.iter().enumerate() {
             let place = |n: usize| (n as f64 + 0.5) / self.values.len() as f64;
             let points: Vec<(i32, i32)> = (curve.iter().enumerate())

@@ -7,7 +7,7 @@ use super::axis::{Scale, Span, short_percent, short_time};
 use super::canvas::Canvas;
 use super::figure::{Figure, Panel, policies, timed_caption};
 use super::legend::{Legend, Mark};
-use super::plot::{Axes, Plot, nothing};
+use super::plot::{Axes, Plot, Plotted, nothing};
 use super::style::Ink;
 use super::table::{Table, TableRow};
 use crate::csv::Lines;
@@ -89,17 +89,12 @@ impl Distribution {
     }
 }
 
-impl Panel for Distribution {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Distribution {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let plot = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
         for (series, quantiles_ns) in self.by_policy.iter().enumerate() {
             canvas.path(&self.steps(quantiles_ns, plot), Ink::Series(series), 2);
         }
@@ -136,17 +131,12 @@ impl Difference {
     }
 }
 
-impl Panel for Difference {
-    fn title(&self) -> &str {
-        &self.axes.title
+impl Plotted for Difference {
+    fn axes(&self) -> &Axes {
+        &self.axes
     }
 
-    fn height(&self) -> i32 {
-        self.axes.height()
-    }
-
-    fn draw(&self, canvas: &Canvas<'_>, at: (i32, i32)) {
-        let Plot { x, y } = self.axes.draw(canvas, at);
+    fn draw_data(&self, canvas: &Canvas<'_>, Plot { x, y }: Plot) {
         let zero = y.at(self.scale.place(0.0));
         let bar = |(n, longer_ns): (usize, &f64)| {
             let end = y.at(self.scale.place(*longer_ns));
