@@ -1,32 +1,12 @@
 //! The program end to end: real captures in, tables, JSON and exit codes out.
 
+mod common;
+
 use std::path::PathBuf;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
-
-fn rareplay(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).env("NO_COLOR", "1").args(args);
-    command
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = rareplay(args).assert().success().get_output().stdout.clone();
-    String::from_utf8(output).unwrap()
-}
-
-fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&stdout(args)).unwrap()
-}
-
-/// Exit code and standard error of a run that fails.
-fn failure(args: &[&str]) -> (i32, String) {
-    let output = rareplay(args).assert().failure().get_output().clone();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-}
+use common::{CORPUS, failure, json, rareplay, stdout};
 
 /// A file with some bytes in it, gone with the folder.
 fn file(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> String {

@@ -1,30 +1,20 @@
 //! Captures to tables and back, with the program: the same results, and clear refusals.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
+use common::{json, stdout};
+
 const CAPTURE: &str = "linux-6.18/seq1m_after4k_ms512.ftrace.zst";
-
-fn rareplay(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).env("NO_COLOR", "1").args(args);
-    command
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = rareplay(args).assert().success().get_output().stdout.clone();
-    String::from_utf8(output).unwrap()
-}
 
 /// Exit code and standard error of a run that fails, without the folder's name.
 fn failure(args: &[&str], folder: &Path) -> (i32, String) {
-    let output = rareplay(args).assert().failure().get_output().clone();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    (output.status.code().unwrap(), stderr.replace(&*folder.to_string_lossy(), "FOLDER"))
+    let (code, stderr) = common::failure(args);
+    (code, stderr.replace(&*folder.to_string_lossy(), "FOLDER"))
 }
 
 /// A result without the name of its source.
@@ -39,7 +29,7 @@ fn nameless(args: &[&str]) -> Value {
             _ => {}
         }
     }
-    let mut value = serde_json::from_str(&stdout(args)).unwrap();
+    let mut value = json(args);
     strip(&mut value);
     value
 }
@@ -160,5 +150,25 @@ fn a_joined_capture_becomes_one_table() {
     for command in ["inspect", "verify"] {
         let of = |source| nameless(&[command, source, "--format", "json"]);
         assert_eq!(of(&path), of(capture), "{command}");
+    }
+}
+
+/// Groups that are passed over count as events that were left out.
+#[test]
+fn a_part_of_a_table_is_that_part_of_its_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table(&folder);
+    let first = nameless(&["inspect", CAPTURE, "--format", "json"])["first_ns"].as_u64().unwrap();
+    for (seconds_later, has_events) in [(0.1, true), (1e6, false)] {
+        let from = format!("{}", first as f64 / 1e9 + seconds_later);
+        let of = |source| nameless(&["inspect", source, "--from", &from, "--format", "json"]);
+        let (mut part, mut of_table) = (of(CAPTURE), of(&table));
+        for report in [&mut part, &mut of_table] {
+            // Why there are none names the source.
+            report.as_object_mut().unwrap().remove("no_streams");
+        }
+        assert_eq!(of_table, part);
+        assert_eq!(part["filter"]["events_total"], 28886);
+        assert_eq!(part["filter"]["events_kept"].as_u64().unwrap() > 0, has_events);
     }
 }

@@ -1,31 +1,16 @@
 //! Sources of every kind end to end: iologs, standard input, files of one run, parts of a capture,
 //! histograms, damage.
 
-use assert_cmd::Command;
+mod common;
+
 use serde_json::Value;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
+use common::{CORPUS, failure, rareplay, stdout};
+
 const IOLOG: &str = "../../parser/tests/fixtures/fio-3.33.iolog";
-
-fn rareplay(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).env("NO_COLOR", "1").args(args);
-    command
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = rareplay(args).assert().success().get_output().stdout.clone();
-    String::from_utf8(output).unwrap()
-}
 
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&stdout(&[args, &["--format", "json"]].concat())).unwrap()
-}
-
-/// Exit code and standard error of a run that fails.
-fn failure(args: &[&str]) -> (i32, String) {
-    let output = rareplay(args).assert().failure().get_output().clone();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]

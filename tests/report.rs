@@ -1,21 +1,17 @@
 //! `rareplay report` end to end.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
+use common::rareplay;
+
 const SOURCES: [&str; 2] =
     ["linux-6.18/seq1m_after4k_ms512.ftrace.zst", "linux-6.18/fadvrand.ftrace.zst"];
 const PAIR: [&str; 4] = ["--baseline", "align-async-window-v2", "--candidate", "linux-7.3"];
-
-fn rareplay(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).args(args);
-    command
-}
 
 /// Writes a report and returns its page.
 fn report(folder: &Path, args: &[&str]) -> String {

@@ -1,21 +1,10 @@
 //! `rareplay sweep` end to end.
 
-use assert_cmd::Command;
-use serde_json::Value;
+mod common;
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/corpus");
+use common::{json, rareplay};
+
 const CAPTURE: &str = "linux-6.18/unaligned.ftrace.zst";
-
-fn rareplay(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).env("NO_COLOR", "1").args(args);
-    command
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = rareplay(args).assert().success().get_output().stdout.clone();
-    serde_json::from_slice(&output).unwrap()
-}
 
 #[test]
 fn a_capture_is_swept_under_its_own_kernel() {
