@@ -18,4 +18,4 @@ mod tests;
 
 pub use convert::{ConvertError, Converted, convert};
 pub use notes::Stated;
-pub use read::{Filter, ReadError, is_table, stream};
+pub use read::{EVER, ReadError, Streamed, is_table, stream};

@@ -1,5 +1,6 @@
 //! Sources from files: captures with their sidecars, workload descriptions.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use parser::{Collector, Sink};
@@ -10,9 +11,10 @@ use traces::ops::{self, OpsError};
 use traces::settings::{Origin, SettingError, Settings};
 use traces::sidecar::{self, Sidecar, SidecarError};
 use traces::streams::{self, StreamError, StreamOptions};
+use traces::units::Time;
 use traces::workload::{self, WorkloadError};
 
-use crate::events::{self, ReadError, Stated};
+use crate::events::{self, EVER, ReadError, Streamed};
 use crate::inspect::{Filter, FilterView};
 
 /// A source that cannot be used.
@@ -161,7 +163,9 @@ pub fn open_part(
         files = sidecar.files;
         about = sidecar.made;
     }
-    let (mut capture, stated) = read_joined(path, &joined, clock)?;
+    // The clocks of several files are not known to be one before they are read.
+    let times = if joined.is_empty() { filter.times_alone() } else { EVER };
+    let Streamed { mut capture, stated, passed_over } = read_joined(path, &joined, clock, &times)?;
     let settings = {
         let mut stated = stated.settings(path)?;
         stated.overlay(settings);
@@ -185,7 +189,9 @@ pub fn open_part(
         if capture.iolog.is_some() {
             return Err(LoadError::NothingToFilter { name });
         }
-        view = Some(filter.apply(&mut capture, built.as_ref().ok()));
+        let mut kept = filter.apply(&mut capture, built.as_ref().ok());
+        kept.events_total += passed_over;
+        view = Some(kept);
         built = build(&capture);
     }
     let source = built.map_err(LoadError::from).map(|source| Source { about, ..source });
@@ -201,15 +207,17 @@ pub(crate) fn read_joined(
     path: &Path,
     files: &[PathBuf],
     clock: Option<String>,
-) -> Result<(Capture, Stated), LoadError> {
-    let (mut capture, stated) = read(path)?;
-    capture.header.clock = capture.header.clock.or(clock);
+    times: &RangeInclusive<Time>,
+) -> Result<Streamed, LoadError> {
+    let mut read = read_part(path, times)?;
+    read.capture.header.clock = read.capture.header.clock.or(clock);
     for file in files {
-        let first = Named { name: path.display().to_string(), capture };
-        let second = Named { name: file.display().to_string(), capture: read(file)?.0 };
-        capture = join(first, second)?;
+        let first = Named { name: path.display().to_string(), capture: read.capture };
+        let capture = read_part(file, &EVER)?.capture;
+        let second = Named { name: file.display().to_string(), capture };
+        read.capture = join(first, second)?;
     }
-    Ok((capture, stated))
+    Ok(read)
 }
 
 /// The `--set` values over what is noted of the recording, over the defaults.
@@ -224,28 +232,28 @@ fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
     Ok(settings)
 }
 
-/// Hands the events of a capture to `sink`. Returns everything else, and what it brings along if it is
-/// one that was converted. Groups of events that `filter` does not want are left out where they can.
+/// Hands the events of a capture to `sink`. Those that have none of `times` are passed over where that
+/// can be known before they are read, which is in tables.
 pub(crate) fn stream(
     path: &Path,
-    filter: &events::Filter,
+    times: &RangeInclusive<Time>,
     sink: &mut dyn Sink,
-) -> Result<(Capture, Stated), LoadError> {
+) -> Result<Streamed, LoadError> {
     if path.is_dir() {
-        return Ok((parser::stream_path(path, sink)?, Stated::default()));
+        return Ok(parser::stream_path(path, sink)?.into());
     }
     let mut input = parser::open(path)?;
     if events::is_table(&mut input)? {
-        return Ok(events::stream(input, filter, sink)?);
+        return Ok(events::stream(input, times, sink)?);
     }
-    Ok((parser::stream_input(input, sink)?, Stated::default()))
+    Ok(parser::stream_input(input, sink)?.into())
 }
 
-/// Reads a whole capture, its events in time order.
-fn read(path: &Path) -> Result<(Capture, Stated), LoadError> {
+/// Reads a capture into memory, its events in time order.
+fn read_part(path: &Path, times: &RangeInclusive<Time>) -> Result<Streamed, LoadError> {
     let mut collector = Collector::default();
-    let (capture, stated) = stream(path, &events::Filter::default(), &mut collector)?;
-    Ok((collector.finish(capture), stated))
+    let streamed = stream(path, times, &mut collector)?;
+    Ok(Streamed { capture: collector.finish(streamed.capture), ..streamed })
 }
 
 /// Reads a list of accesses.

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use analysis::events::{Filter, convert, stream};
+use analysis::events::{EVER, convert, stream};
 use analysis::load::LoadOptions;
 use cpu_time::ProcessTime;
 use traces::capture::Comms;
@@ -39,7 +39,7 @@ fn one(capture: &Path) -> anyhow::Result<()> {
     let (read_back, read) = fastest(|| {
         let mut count = 0;
         let mut sink = |events: &[Event], _: &Comms| count += events.len();
-        stream(parser::open(&path)?, &Filter::default(), &mut sink)?;
+        stream(parser::open(&path)?, &EVER, &mut sink)?;
         Ok(count as u64)
     })?;
     anyhow::ensure!(written == events && read_back == events, "{written}, {read_back} of {events}");

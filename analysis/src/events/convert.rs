@@ -12,7 +12,7 @@ use traces::sidecar::{self, Sidecar};
 
 use super::names::Names;
 use super::notes::{KEY_ACCESSES, KEY_CAPTURE, Notes, Stated};
-use super::read::Filter;
+use super::read::{EVER, Streamed};
 use super::row::Row;
 use crate::load::{self, LoadError, LoadOptions};
 
@@ -53,7 +53,7 @@ pub fn convert(
     name: &str,
 ) -> Result<Converted, ConvertError> {
     let mut rows = RowSink::new(sink, name)?;
-    let (capture, stated) = events_of(path, options, &mut rows)?;
+    let Streamed { capture, stated, .. } = events_of(path, options, &mut rows)?;
     if capture.iolog.is_some() {
         return Err(ConvertError::NoEvents { name: path.display().to_string() });
     }
@@ -69,19 +69,20 @@ fn events_of(
     path: &Path,
     options: &LoadOptions,
     rows: &mut dyn Sink,
-) -> Result<(Capture, Stated), LoadError> {
+) -> Result<Streamed, LoadError> {
     let sidecar = sidecar::path_for(path).map(|beside| Sidecar::read(&beside)).transpose()?;
     let sidecar = sidecar.unwrap_or_default();
     let clock = options.clock.clone().or(sidecar.clock.clone());
     let joined = if options.join.is_empty() { sidecar.joined(path) } else { options.join.clone() };
     if joined.is_empty() {
-        let (mut capture, stated) = load::stream(path, &Filter::default(), rows)?;
-        capture.header.clock = capture.header.clock.or(clock);
-        return Ok((capture, stated));
+        let mut streamed = load::stream(path, &EVER, rows)?;
+        let header = &mut streamed.capture.header;
+        header.clock = header.clock.take().or(clock);
+        return Ok(streamed);
     }
-    let (mut capture, stated) = load::read_joined(path, &joined, clock)?;
-    rows.events(&std::mem::take(&mut capture.events), &capture.comms);
-    Ok((capture, stated))
+    let joined = load::read_joined(path, &joined, clock, &EVER)?;
+    rows.events(&joined.capture.events, &joined.capture.comms);
+    Ok(joined)
 }
 
 /// Adds what the sidecar and the command line say to what a table to be converted again says.

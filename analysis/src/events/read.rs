@@ -7,6 +7,7 @@ use columns::{Group, ReadAt, Table};
 use parser::{Input, Sink, Source};
 use traces::capture::Capture;
 use traces::event::Event;
+use traces::units::Time;
 
 use super::names::Names;
 use super::notes::{KEY_ACCESSES, KEY_CAPTURE, Notes, Stated};
@@ -47,27 +48,33 @@ pub enum ReadError {
     },
 }
 
-/// Which events are wanted. Row groups that have none are not read; the others come whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Those of this thread.
-    pub pid: Option<u32>,
-    /// Those of this time.
-    pub time_ns: Option<RangeInclusive<u64>>,
+/// All times.
+pub const EVER: RangeInclusive<Time> = Time(0)..=Time(u64::MAX);
+
+/// Whether a row group may have events of these times. Those beyond the range of signed numbers are
+/// stored as negative ones, which tell nothing of their order.
+fn overlaps(group: &Group<'_>, times: &RangeInclusive<Time>) -> bool {
+    let clamp = |time: &Time| i64::try_from(time.0).unwrap_or(i64::MAX);
+    group.range("time_ns").is_none_or(|range| {
+        *range.start() < 0
+            || *range.start() <= clamp(times.end()) && clamp(times.start()) <= *range.end()
+    })
 }
 
-impl Filter {
-    fn keeps(&self, group: &Group<'_>) -> bool {
-        let has = |column, wanted: RangeInclusive<i64>| {
-            let range = group.range(column);
-            range.is_none_or(|range| range.start() <= wanted.end() && wanted.start() <= range.end())
-        };
-        let pid = self.pid.map(i64::from);
-        let time = self.time_ns.as_ref().map(|time| {
-            let clamp = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-            clamp(*time.start())..=clamp(*time.end())
-        });
-        pid.is_none_or(|pid| has("pid", pid..=pid)) && time.is_none_or(|time| has("time_ns", time))
+/// What was read of a capture or a table.
+#[derive(Debug)]
+pub struct Streamed {
+    /// Everything but the events.
+    pub capture: Capture,
+    /// What was stated of it when it was converted.
+    pub stated: Stated,
+    /// Events in groups that were passed over.
+    pub passed_over: u64,
+}
+
+impl From<Capture> for Streamed {
+    fn from(capture: Capture) -> Self {
+        Self { capture, stated: Stated::default(), passed_over: 0 }
     }
 }
 
@@ -76,20 +83,22 @@ pub fn is_table(input: &mut Input<'_>) -> Result<bool, parser::Error> {
     input.starts_with(columns::MAGIC)
 }
 
-/// Hands the events of a table to `sink` in the order they were written in. Returns everything else, and
-/// what was stated of the capture when it was written.
+/// Hands the events of a table to `sink` in the order they were written in. Row groups that have none
+/// of `times` are not read; the others come whole.
 pub fn stream(
     mut input: Input<'_>,
-    filter: &Filter,
+    times: &RangeInclusive<Time>,
     sink: &mut dyn Sink,
-) -> Result<(Capture, Stated), ReadError> {
+) -> Result<Streamed, ReadError> {
     let name = input.name().to_owned();
     let table = Table::open(Bytes(input.random_access()?), &name)?;
-    let rows = table.rows_where::<Row>(|group| filter.keeps(group))?;
+    let rows = table.rows_where::<Row>(|group| overlaps(group, times))?;
     let (mut capture, stated) = notes(&table, &name)?;
     let mut names = Names::default();
     let mut batch: Vec<Event> = Vec::with_capacity(BATCH_EVENTS);
+    let mut passed_over = table.row_count();
     for (number, row) in (0..).zip(rows) {
+        passed_over -= 1;
         let row = row?;
         batch.push(row.event(&mut names).map_err(|column| ReadError::Row {
             name: name.clone(),
@@ -106,7 +115,7 @@ pub fn stream(
         sink.events(&batch, &names.comms);
     }
     capture.comms = names.comms;
-    Ok((capture, stated))
+    Ok(Streamed { capture, stated, passed_over })
 }
 
 /// What the footer says.

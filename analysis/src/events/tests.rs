@@ -1,5 +1,7 @@
 //! Events that go through a table and come back.
 
+use std::ops::RangeInclusive;
+
 use parser::{Collector, Input, Sink};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +13,7 @@ use traces::units::{ByteOffset, Order, PageIndex, Sector, Time};
 
 use super::convert::RowSink;
 use super::notes::Stated;
-use super::read::{Filter, stream};
+use super::read::{EVER, Streamed, stream};
 
 /// A capture as a table.
 fn write(capture: &Capture, stated: Stated) -> Vec<u8> {
@@ -22,11 +24,11 @@ fn write(capture: &Capture, stated: Stated) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8], filter: &Filter) -> (Capture, Stated) {
+fn read(bytes: &[u8], times: &RangeInclusive<Time>) -> Streamed {
     let mut collector = Collector::default();
     let input = Input::open(bytes, "test").expect("opens");
-    let (capture, stated) = stream(input, filter, &mut collector).expect("reads");
-    (collector.finish(capture), stated)
+    let streamed = stream(input, times, &mut collector).expect("reads");
+    Streamed { capture: collector.finish(streamed.capture), ..streamed }
 }
 
 /// Events with the names of their threads, which may have other numbers.
@@ -152,7 +154,8 @@ proptest! {
         let given = vec![("memory".to_owned(), "64M".to_owned())];
         let accesses = Some("read 0 4096\n".to_owned());
         let stated = Stated { sidecar, given, accesses };
-        let (back, stated_back) = read(&write(&capture, stated.clone()), &Filter::default());
+        let Streamed { capture: back, stated: stated_back, .. } =
+            read(&write(&capture, stated.clone()), &EVER);
         prop_assert_eq!(named(&back), named(&capture));
         prop_assert_eq!(back.header, capture.header);
         prop_assert_eq!(back.unused_events, capture.unused_events);
@@ -168,22 +171,22 @@ proptest! {
         bytes[at] = byte;
         let input = Input::open(&bytes[..], "test").expect("opens");
         let mut collector = Collector::default();
-        if let Ok((back, _)) = stream(input, &Filter::default(), &mut collector) {
-            let back = collector.finish(back);
+        if let Ok(streamed) = stream(input, &EVER, &mut collector) {
+            let back = collector.finish(streamed.capture);
             prop_assert_eq!(named(&back), named(&capture));
         }
     }
 }
 
-/// Events a microsecond apart, of two threads one after the other.
-fn two_threads(events: u64) -> Capture {
+/// Events a microsecond apart.
+fn numbered(events: u64) -> Capture {
     let mut capture = Capture::default();
     let comm = capture.comms.intern("reader");
     capture.events = (0..events)
         .map(|n| Event {
             time: Time(n * 1000),
             cpu: 0,
-            pid: if n < events / 2 { 10 } else { 20 },
+            pid: 10,
             comm,
             kind: EventKind::Fault { file: FileId::default(), index: PageIndex(n) },
         })
@@ -192,18 +195,18 @@ fn two_threads(events: u64) -> Capture {
 }
 
 #[test]
-fn groups_that_a_filter_does_not_want_are_not_read() {
+fn groups_of_other_times_are_not_read() {
     const EVENTS: u64 = 600_000;
-    let bytes = write(&two_threads(EVENTS), Stated::default());
-    let count = |filter: Filter| read(&bytes, &filter).0.events.len() as u64;
-    let all = count(Filter::default());
-    let late = count(Filter { time_ns: Some(590_000_000..=u64::MAX), ..Filter::default() });
-    let second = count(Filter { pid: Some(20), ..Filter::default() });
-    let nobody = count(Filter { pid: Some(30), ..Filter::default() });
-    assert_eq!(all, EVENTS);
+    let bytes = write(&numbered(EVENTS), Stated::default());
+    let count = |times: RangeInclusive<Time>| {
+        let Streamed { capture, passed_over, .. } = read(&bytes, &times);
+        assert_eq!(capture.events.len() as u64 + passed_over, EVENTS);
+        capture.events.len() as u64
+    };
+    assert_eq!(count(EVER), EVENTS);
+    let late = count(Time(590_000_000)..=Time(u64::MAX));
     assert!((10_000..200_000).contains(&late), "{late}");
-    assert!((EVENTS / 2..EVENTS / 2 + 200_000).contains(&second), "{second}");
-    assert_eq!(nobody, 0);
+    assert_eq!(count(Time(EVENTS * 1000)..=Time(u64::MAX)), 0);
 }
 
 /// A table of another kind, as `R` declares it.
@@ -214,9 +217,7 @@ macro_rules! other {
         writer.push($row).expect("takes a row");
         let bytes = writer.finish(&[]).expect("finishes");
         let input = Input::open(&bytes[..], "x.parquet").expect("opens");
-        stream(input, &Filter::default(), &mut Collector::default())
-            .expect_err("refused")
-            .to_string()
+        stream(input, &EVER, &mut Collector::default()).expect_err("refused").to_string()
     }};
 }
 
@@ -240,5 +241,5 @@ fn losses_are_kept_in_words() {
     let mut losses = Losses::default();
     losses.add(LossKind::Overwritten, 3, || "line 2".to_owned());
     let capture = Capture { losses: losses.clone(), comms: Comms::default(), ..Capture::default() };
-    assert_eq!(read(&write(&capture, Stated::default()), &Filter::default()).0.losses, losses);
+    assert_eq!(read(&write(&capture, Stated::default()), &EVER).capture.losses, losses);
 }

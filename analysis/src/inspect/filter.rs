@@ -4,12 +4,15 @@
 //! on threads or files keeps the requests that hold sectors of what it keeps.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use traces::access::{FileExtent, Source};
 use traces::capture::{Capture, Comms};
 use traces::event::{Device, Event, EventKind, Extent};
 use traces::units::{SECTORS_PER_PAGE, Time};
+
+use crate::events::EVER;
 
 /// What to keep; an empty list keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,16 @@ impl Filter {
     /// Whether it keeps everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The times that matter, where nothing else does: whose a request is can be told by events of
+    /// other times.
+    pub(crate) fn times_alone(&self) -> RangeInclusive<Time> {
+        let times = Self { from: self.from, to: self.to, ..Self::default() };
+        if *self != times {
+            return EVER;
+        }
+        self.from.unwrap_or(*EVER.start())..=self.to.unwrap_or(*EVER.end())
     }
 
     /// The conditions in words.
