@@ -28,10 +28,9 @@ fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
 fn on_terminal(columns: u16, args: &[&str], environment: &[(&str, &str)]) -> String {
     let (ours, theirs) = terminal(columns);
     let mut command = Command::cargo_bin("rareplay").unwrap();
-    command.current_dir(CORPUS).env("TERM", "xterm").args(args).stdout(Stdio::from(theirs));
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
-        command.env_remove(name);
-    }
+    // Much of the environment has a say in colours: CI, for one.
+    command.current_dir(CORPUS).env_clear().env("TERM", "xterm");
+    command.args(args).stdout(Stdio::from(theirs));
     let mut child = command.envs(environment.iter().copied()).spawn().unwrap();
     // The command's end is closed with it, so that reading comes to an end.
     drop(command);
