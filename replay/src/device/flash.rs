@@ -89,28 +89,58 @@ impl Flash {
     ) {
         let mut at = (request.sector.0 & SECTORS_MASK) << SECTOR_SHIFT;
         let end = at + (request.sectors << SECTOR_SHIFT);
-        let (mut page, mut plane, mut channel) = self.place(at);
+        self.next = self.place(at);
         while at < end {
-            let bytes = end.min((page + 1) * self.page_bytes) - at;
-            let channel_ns = if bytes == self.page_bytes {
-                self.page_channel_ns
-            } else {
-                transfer_ns(bytes, self.channel_bytes_per_s)
-            };
-            let read = self.planes[plane].max(now) + self.variation.draw(self.page_read_ns);
-            self.planes[plane] = read;
-            let crossed = self.channels[channel].max(read) + channel_ns;
-            self.channels[channel] = crossed;
-            arrived(crossed, bytes);
-            at += bytes;
-            // A request that ends within a page leaves the rest of it to the next one.
-            if at == (page + 1) * self.page_bytes {
-                page += 1;
-                plane = if plane + 1 == self.planes.len() { 0 } else { plane + 1 };
-                channel = if channel + 1 == self.channels.len() { 0 } else { channel + 1 };
+            let page_end = (self.next.0 + 1) * self.page_bytes;
+            let part = end.min(page_end) - at;
+            if part < self.page_bytes {
+                let channel_ns = transfer_ns(part, self.channel_bytes_per_s);
+                self.read_pages(now, 1, channel_ns, |crossed| arrived(crossed, part));
+                at += part;
+                // A request that ends within a page leaves the rest of it to the next one.
+                self.skip(u64::from(at == page_end));
+                continue;
             }
+            let (_, plane, channel) = self.next;
+            let in_a_row = (self.planes.len() - plane).min(self.channels.len() - channel) as u64;
+            let pages = in_a_row.min((end - at) / self.page_bytes);
+            let page_bytes = self.page_bytes;
+            self.read_pages(now, pages, self.page_channel_ns, |crossed| {
+                arrived(crossed, page_bytes);
+            });
+            at += pages * self.page_bytes;
+            self.skip(pages);
         }
-        self.next = (page, plane, channel);
+    }
+
+    /// Reads pages from the next one on, at most up to the last plane or channel.
+    fn read_pages(
+        &mut self,
+        now: Time,
+        pages: u64,
+        channel_ns: u64,
+        mut crossed: impl FnMut(Time),
+    ) {
+        let (_, plane, channel) = self.next;
+        let planes = self.planes[plane..].iter_mut();
+        let channels = self.channels[channel..].iter_mut();
+        for (plane, channel) in planes.zip(channels).take(pages as usize) {
+            *plane = (*plane).max(now) + self.variation.draw(self.page_read_ns);
+            *channel = (*channel).max(*plane) + channel_ns;
+            crossed(*channel);
+        }
+    }
+
+    /// Goes on to a later page, no further than to the first plane or channel.
+    fn skip(&mut self, pages: u64) {
+        let (page, plane, channel) = &mut self.next;
+        let on = |at: usize, count: usize| {
+            let next = at + pages as usize;
+            if next == count { 0 } else { next }
+        };
+        *page += pages;
+        *plane = on(*plane, self.planes.len());
+        *channel = on(*channel, self.channels.len());
     }
 
     /// The page at a byte, its plane and its channel.
