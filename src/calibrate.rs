@@ -1,5 +1,6 @@
 //! `rareplay calibrate`
 
+use analysis::calibrate::{Recording, calibrate};
 use anyhow::Context;
 
 use crate::cli::CalibrateArgs;
@@ -13,8 +14,11 @@ pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
         sources::warn_of_losses(path, &one.loaded);
         ready.push(one);
     }
-    let sources: Vec<_> = ready.iter().map(|ready| &ready.loaded.source).collect();
-    let calibration = analysis::calibrate::calibrate(&sources)?;
+    let recordings = ready.iter().map(|ready| Recording {
+        source: &ready.loaded.source,
+        policy: ready.own_policy.as_deref(),
+    });
+    let calibration = calibrate(&recordings.collect::<Vec<_>>())?;
     let toml = calibration.to_toml()?;
     match &args.output {
         Some(path) => {

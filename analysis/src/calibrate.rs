@@ -12,16 +12,19 @@
 //! candidate number of servers, the time a request spent in a server follows
 //! from the recorded completions (it begins when fewer than that many earlier
 //! requests are in flight) and is regressed on size. Of the candidates the one
-//! is taken that, given the recorded issues, best predicts the mean times by
-//! size and depth; a law with more to it (servers, a shared link, a curve
-//! instead of a straight line, completions that are reported together) has to be
-//! clearly better than the simpler one.
+//! is taken that is least wrong about two things: the times of the requests,
+//! given when they were issued, and the elapsed times of replays of the captures.
+//! The first alone prefers laws whose errors add up in a closed loop, where a
+//! request is issued when the one before it lets the reader go on. A law with more
+//! to it (servers, a shared link, a curve instead of a straight line, completions
+//! that are reported together) has to be clearly better than the simpler one.
 //!
 //! A request that took twenty times the median of its size is a stall of the
 //! machine. Stalls are kept out of the fit and described apart, as one in so
 //! much time.
 
 mod cpu;
+mod held_out;
 mod observation;
 mod regression;
 mod report;
@@ -30,12 +33,17 @@ use replay::device::queue::{QueueParameters, Scheduler};
 use replay::device::{
     CalibratedParameters, DeviceFile, Parameters, SeenRange, VariationParameters,
 };
+use replay::policy::Policy;
+use replay::run::CpuCosts;
 use traces::access::Source;
 
-use observation::{Observations, Seen, whole};
+use crate::replay::Model;
+use crate::timing::predict;
+use observation::{Observations, Seen, mean, whole};
 use regression::Law;
 
 pub use cpu::CpuFit;
+pub use held_out::{HeldOut, HeldOutRow, Workload, calibrated_on, fitted_to_itself, leave_one_out};
 pub use report::{FitReport, FitRow};
 
 /// Fewest requests a fit can rest on.
@@ -62,6 +70,16 @@ pub enum CalibrateError {
     },
 }
 
+/// A capture to calibrate on.
+#[derive(Clone, Copy)]
+pub struct Recording<'r> {
+    /// The capture.
+    pub source: &'r Source,
+    /// The policy of the kernel that made it. Without, its requests count, but not its elapsed
+    /// time.
+    pub policy: Option<&'r dyn Policy>,
+}
+
 /// A fitted device and how well it fits.
 #[derive(Clone, Debug)]
 pub struct Calibration {
@@ -78,18 +96,25 @@ impl Calibration {
     }
 }
 
-/// Fits one device to all of `sources`.
-pub fn calibrate(sources: &[&Source]) -> Result<Calibration, CalibrateError> {
-    let observations = Observations::new(sources);
+/// Fits one device to all of `recordings`.
+pub fn calibrate(recordings: &[Recording<'_>]) -> Result<Calibration, CalibrateError> {
+    let sources: Vec<&Source> = recordings.iter().map(|recording| recording.source).collect();
+    let observations = Observations::new(&sources);
     if observations.len() < REQUESTS_MIN {
         return Err(CalibrateError::TooFewRequests { requests: observations.len() });
     }
     let seen = observations.seen();
-    let law = choose(&observations, &seen);
-    let (cpu, cpu_fits) = cpu::fit(sources);
+    let (cpu, cpu_fits) = cpu::fit(&sources);
+    let device = |law: &Law| device(&observations, &seen, law, cpu);
+    let law = choose(&observations, &seen, |law| elapsed_error(recordings, device(law)));
     let report = FitReport::new(&observations, &seen, &law, cpu_fits);
-    let device = DeviceFile {
-        about: report.about(sources),
+    let device = DeviceFile { about: report.about(&sources), ..device(&law) };
+    Ok(Calibration { device, report })
+}
+
+fn device(observations: &Observations, seen: &Seen, law: &Law, cpu: CpuCosts) -> DeviceFile {
+    DeviceFile {
+        about: String::new(),
         queue: QueueParameters {
             depth: DEPTH_ASSUMED.try_into().unwrap_or(std::num::NonZeroU64::MIN),
             scheduler: Scheduler::None,
@@ -97,12 +122,22 @@ pub fn calibrate(sources: &[&Source]) -> Result<Calibration, CalibrateError> {
         },
         device: Parameters::Calibrated(CalibratedParameters {
             stalls: observations.stalls(),
-            ..law.parameters(range(&seen))
+            ..law.parameters(range(seen))
         }),
-        variation: variation(&observations, &law),
+        variation: variation(observations, law),
         cpu: Some(cpu),
-    };
-    Ok(Calibration { device, report })
+    }
+}
+
+/// How far replays on `device` are off in elapsed time, on average; 0 without a policy to replay
+/// under.
+fn elapsed_error(recordings: &[Recording<'_>], device: DeviceFile) -> f64 {
+    let model = Model::new("calibrated", device);
+    let replayed = recordings.iter().filter_map(|recording| {
+        let timing = predict(recording.source, recording.policy?, &model);
+        Some(timing.elapsed.error().abs())
+    });
+    mean(replayed)
 }
 
 fn range(seen: &Seen) -> SeenRange {
@@ -114,15 +149,18 @@ fn range(seen: &Seen) -> SeenRange {
 }
 
 /// The simplest law that predicts about as well as the best one.
-fn choose(observations: &Observations, seen: &Seen) -> Law {
-    let mut best = Candidate::new(observations, regression::fit(observations, 1));
+fn choose(observations: &Observations, seen: &Seen, elapsed_error: impl Fn(&Law) -> f64) -> Law {
+    let candidate = |law: Law| {
+        let law = observations.unbiased(law);
+        Candidate { error: observations.bias(&law) + elapsed_error(&law), law }
+    };
+    let mut best = candidate(regression::fit(observations, 1));
     if let Some(together) = regression::fit_together(observations) {
-        best = best.or(Candidate::new(observations, together));
+        best = best.or(candidate(together));
     }
     for law in laws(observations, seen) {
         let bent = regression::curve(observations, &law);
-        best = best.or(Candidate::new(observations, law));
-        best = best.or(Candidate::new(observations, bent));
+        best = best.or(candidate(law)).or(candidate(bent));
     }
     best.law
 }
@@ -151,18 +189,13 @@ fn laws(observations: &Observations, seen: &Seen) -> Vec<Law> {
 /// A law, scaled to the recorded mean, and what error is left.
 struct Candidate {
     law: Law,
-    bias: f64,
+    error: f64,
 }
 
 impl Candidate {
-    fn new(observations: &Observations, law: Law) -> Self {
-        let law = observations.unbiased(law);
-        Self { bias: observations.bias(&law), law }
-    }
-
     /// The other one if it is clearly better.
     fn or(self, other: Self) -> Self {
-        if other.bias < self.bias * BETTER { other } else { self }
+        if other.error < self.error * BETTER { other } else { self }
     }
 }
 

@@ -4,19 +4,12 @@
 //! kernel's policy and compares what a capture shows of time: from the first
 //! access to the last, from a read's call to its last batch of folios (the wait
 //! and the CPU work around it), and from a request's issue to its completion.
-//! [`calibrated_on`], [`leave_one_out`] and [`fitted_to_itself`] make the table of
-//! a calibration: what it predicts for captures it has and has not seen, beside
-//! the spread between two recordings of one workload.
-
-mod held_out;
 
 use replay::policy::Policy;
 use replay::run::{RunOptions, Timeline};
 use serde::Serialize;
 use traces::access::{AccessKind, AnchorKind, Source};
 use traces::units::Time;
-
-pub use held_out::{HeldOut, HeldOutRow, Workload, calibrated_on, fitted_to_itself, leave_one_out};
 
 use crate::replay::Model;
 use crate::result::WaitPercentiles;

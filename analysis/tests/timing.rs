@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analysis::calibrate::{CalibrateError, Calibration, calibrate};
+use analysis::calibrate::{CalibrateError, Calibration, Recording, calibrate};
 use analysis::load::{LoadOptions, load};
 use analysis::recover::recover;
 use analysis::replay::{Model, replay_one};
@@ -33,8 +33,15 @@ fn fixture(name: &str) -> (Source, Arc<dyn Policy>) {
 }
 
 fn calibration() -> Calibration {
-    let sources = CALIBRATED_ON.map(|name| fixture(name).0);
-    calibrate(&sources.each_ref()).expect("the fixtures have requests")
+    let fixtures = CALIBRATED_ON.map(fixture);
+    let recordings =
+        fixtures.each_ref().map(|(source, policy)| Recording { source, policy: Some(&**policy) });
+    calibrate(&recordings).expect("the fixtures have requests")
+}
+
+/// A source whose replays do not count.
+fn requests_of(source: &Source) -> Recording<'_> {
+    Recording { source, policy: None }
 }
 
 fn model() -> Model {
@@ -100,7 +107,8 @@ fn one_size_and_one_depth_are_reported_as_unknown() {
         last = if alone { read.completed.unwrap_or(last) } else { last };
         alone
     });
-    let unknown = calibrate(&[&source]).expect("enough requests").report.unknown.join("\n");
+    let unknown =
+        calibrate(&[requests_of(&source)]).expect("enough requests").report.unknown.join("\n");
     insta::assert_snapshot!(unknown);
 }
 
@@ -108,7 +116,7 @@ fn one_size_and_one_depth_are_reported_as_unknown() {
 fn a_capture_without_requests_is_refused() {
     let (mut source, _) = fixture("seq1m_ra512");
     source.recorded.as_mut().expect("a capture").reads.clear();
-    let error: CalibrateError = calibrate(&[&source]).expect_err("nothing to fit");
+    let error: CalibrateError = calibrate(&[requests_of(&source)]).expect_err("nothing to fit");
     insta::assert_snapshot!(error);
 }
 
@@ -248,7 +256,7 @@ fn reported_together() -> Source {
 
 #[test]
 fn completions_reported_together_are_recovered() {
-    let calibration = calibrate(&[&reported_together()]).expect("enough requests");
+    let calibration = calibrate(&[requests_of(&reported_together())]).expect("enough requests");
     let Parameters::Calibrated(fitted) = calibration.device.device else {
         panic!("calibrate gives a calibrated device");
     };

@@ -8,9 +8,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use analysis::calibrate::{Workload, calibrated_on, fitted_to_itself, leave_one_out};
 use analysis::load::{LoadOptions, load};
 use analysis::recover::recover;
-use analysis::timing::{Workload, calibrated_on, fitted_to_itself, leave_one_out};
 use anyhow::Context;
 use replay::policy::Policy;
 use traces::access::Source;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analysis::calibrate::{Calibration, calibrate};
+use analysis::calibrate::{Calibration, Recording, calibrate};
 use analysis::load::{LoadOptions, load};
 use analysis::recover::recover;
 use analysis::replay::Model;
@@ -80,10 +80,10 @@ pub(crate) fn run(args: &TimingLawArgs) -> anyhow::Result<()> {
     println!("the device answered {median:.1?} late in the median, {worst:.1?} at worst\n");
     drop(device);
 
-    let calibrated_on: Vec<&Source> = first
+    let calibrated_on: Vec<Recording<'_>> = first
         .iter()
         .filter(|recorded| recorded.workload.is_calibrated_on())
-        .map(|recorded| &recorded.source)
+        .map(|recorded| Recording { source: &recorded.source, policy: Some(&*recorded.policy) })
         .collect();
     let calibration = calibrate(&calibrated_on)?;
     std::fs::write(captures.join("device.toml"), calibration.to_toml()?)?;

@@ -1,4 +1,5 @@
-//! What a calibration predicts for captures of workloads that were recorded twice.
+//! What a calibration predicts for captures it has and has not seen, of workloads
+//! that were recorded twice: the error beside the spread of the two recordings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +8,9 @@ use replay::policy::Policy;
 use serde::Serialize;
 use traces::access::Source;
 
-use super::predict;
-use crate::calibrate::{CalibrateError, calibrate};
+use super::{CalibrateError, Recording, calibrate};
 use crate::replay::Model;
+use crate::timing::predict;
 use crate::verify::{Pair, Timing};
 
 /// A workload that was recorded twice.
@@ -27,6 +28,11 @@ impl Workload {
         HeldOutRow { workload: self.name.clone(), seen: [calibrated_on, false], runs }
     }
 
+    fn recording(&self, run: usize) -> Recording<'_> {
+        let (source, policy) = &self.runs[run];
+        Recording { source, policy: Some(&**policy) }
+    }
+
     fn predict_run(&self, run: usize, model: &Model) -> Timing {
         let (source, policy) = &self.runs[run];
         predict(source, &**policy, model)
@@ -34,7 +40,7 @@ impl Workload {
 }
 
 fn fit<'w>(workloads: impl Iterator<Item = &'w Workload>) -> Result<Model, CalibrateError> {
-    let first_runs: Vec<&Source> = workloads.map(|workload| &workload.runs[0].0).collect();
+    let first_runs: Vec<Recording<'_>> = workloads.map(|one| one.recording(0)).collect();
     Ok(Model::new("calibrated", calibrate(&first_runs)?.device))
 }
 
@@ -59,7 +65,7 @@ pub fn leave_one_out(workloads: &[Workload]) -> Result<HeldOut, CalibrateError> 
 pub fn fitted_to_itself(workloads: &[Workload]) -> Result<HeldOut, CalibrateError> {
     let rows = workloads.iter().map(|workload| {
         let fitted = |run: usize| {
-            let device = calibrate(&[&workload.runs[run].0])?.device;
+            let device = calibrate(&[workload.recording(run)])?.device;
             Ok(workload.predict_run(run, &Model::new("calibrated", device)))
         };
         let runs = [fitted(0)?, fitted(1)?];
