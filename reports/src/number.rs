@@ -110,10 +110,14 @@ pub(crate) fn size_name(bytes: u64) -> String {
     }
 }
 
-/// A signed percentage.
+/// A signed percentage. Only no change is 0.0%.
 pub(crate) fn signed_percent(percent: f64) -> String {
-    let text = format!("{percent:+.1}%");
-    if text == "+0.0%" || text == "-0.0%" { "0.0%".to_owned() } else { text }
+    match format!("{percent:+.1}%").as_str() {
+        "+0.0%" if percent > 0.0 => "+<0.1%".to_owned(),
+        "-0.0%" if percent < 0.0 => "-<0.1%".to_owned(),
+        "+0.0%" | "-0.0%" => "0.0%".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 /// A share, 0 to 1, as a percentage. Only nothing is 0%, only all is 100%.
@@ -155,7 +159,8 @@ mod tests {
         assert_eq!(scale.show_difference(5, 5), "0");
         assert_eq!(percent_change(0, 5), None);
         assert_eq!(percent_change(9721, 1039).map(signed_percent).as_deref(), Some("-89.3%"));
-        assert_eq!(signed_percent(-0.01), "0.0%");
+        let signed = [0.0, -0.0, 0.01, -0.01, 0.1, -0.06].map(signed_percent);
+        assert_eq!(signed, ["0.0%", "0.0%", "+<0.1%", "-<0.1%", "+0.1%", "-0.1%"]);
         let shares = [0.0, 0.000_01, 0.5, 0.998, 0.999_99, 1.0].map(percent);
         assert_eq!(shares, ["0%", "<0.1%", "50.0%", "99.8%", ">99.9%", "100%"]);
     }

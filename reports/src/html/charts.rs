@@ -23,10 +23,14 @@ pub(super) fn section(figure: &Figure, place: &Place) -> Markup {
     }
 }
 
+/// Cells of a row above which a table is set smaller, to fit a page.
+const CELLS_DENSE: usize = 9;
+
 fn table(table: &Table) -> Markup {
     let several = table.columns.len() > 1;
+    let is_wide = table.groups.len() * table.columns.len() > CELLS_DENSE;
     html! {
-        table {
+        table.dense[is_wide] {
             caption { (table.caption) }
             thead {
                 tr {

@@ -25,7 +25,7 @@ pub(super) fn table(report: &CorpusReport) -> Markup {
     let is_pair = replays.all(|replay| replay.results.len() == 2);
     html! {
         div.scroll tabindex="0" role="region" aria-label="All sources, as a table" {
-            table.overview {
+            table.dense {
                 caption {
                     @if is_pair { "From the first policy to the second, and the change" }
                     @else { "Figures of the last policy" }
