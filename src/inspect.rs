@@ -1,7 +1,6 @@
 //! `rareplay inspect`
 
-use analysis::inspect::{Filter, inspect};
-use analysis::load::open_part;
+use analysis::inspect::{Filter, inspect_path};
 
 use crate::cli::{FilterArgs, Format, InspectArgs};
 use crate::{exit, output};
@@ -10,11 +9,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     args.source.check(&args.captures)?;
     let filter = args.filter.filter();
     for path in &args.captures {
-        let (opened, filtered) = open_part(path, &args.source.options(), &filter)?;
-        let name = path.display().to_string();
-        let streams = opened.source.as_ref().map_err(ToString::to_string);
-        let mut report = inspect(&name, &opened.capture, streams);
-        report.filter = filtered;
+        let mut report = inspect_path(path, &args.source.options(), &filter)?;
         if let Some(count) = args.top.or(listed(args.output.format)) {
             report.keep_files(count);
         }

@@ -15,7 +15,8 @@ const MIB: u64 = 1 << 20;
 const FILE_BYTES: u64 = 48 * MIB;
 
 /// Patterns that [`reader`] knows.
-const PATTERNS: [&str; 6] = ["seq4k", "seq1m", "random", "unaligned", "mmap", "threads"];
+const PATTERNS: [&str; 8] =
+    ["seq4k", "seq1m", "random", "unaligned", "mmap", "threads", "shared", "inherited"];
 
 /// Names the pattern and the file to the process that reads.
 const PATTERN: &str = "RAREPLAY_TEST_PATTERN";
@@ -49,6 +50,9 @@ fn reader() {
                 });
             }
         }),
+        "shared" => shared(path),
+        "inherited" => inherited(path),
+        "half" => half(&mut std::io::stdin().lock()),
         "sleep" => std::thread::sleep(Duration::from_secs(60)),
         other => panic!("no pattern {other}"),
     }
@@ -73,6 +77,46 @@ fn random(file: &File, seed: u64, unit: u64) {
         let count = (next((128 << 10) / unit) + 1) * unit;
         let pos = next((FILE_BYTES - count) / unit) * unit;
         file.read_exact_at(&mut buffer[..count as usize], pos).expect("it is long enough");
+    }
+}
+
+/// Two threads that read through one descriptor, each the half of the file that is its own.
+fn shared(path: &Path) {
+    let file = File::open(path).expect("the file is there");
+    let turns = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let (file, turns) = (&file, &turns);
+            scope.spawn(move || {
+                let half = FILE_BYTES / 2;
+                let mut buffer = vec![0; 64 << 10];
+                for pos in (0..half).step_by(buffer.len()) {
+                    let pos = thread * half + pos;
+                    file.read_exact_at(&mut buffer, pos).expect("it is long enough");
+                    if pos % MIB == 0 {
+                        turns.wait();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A process and its child that read through one open file, one half after the other.
+fn inherited(path: &Path) {
+    let mut file = File::open(path).expect("the file is there");
+    half(&mut file);
+    let program = std::env::current_exe().expect("this program has a path");
+    let mut child = Command::new(program);
+    child.args(["--exact", "reader"]).env(PATTERN, "half").stdin(file);
+    assert!(child.stdout(Stdio::null()).status().expect("it is there").success());
+}
+
+/// Half a file, in small reads.
+fn half(file: &mut impl Read) {
+    let mut buffer = vec![0; 16 << 10];
+    for _ in 0..FILE_BYTES / 2 / buffer.len() as u64 {
+        file.read_exact(&mut buffer).expect("it is long enough");
     }
 }
 

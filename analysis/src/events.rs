@@ -18,4 +18,5 @@ mod tests;
 
 pub use convert::{ConvertError, Converted, convert};
 pub use notes::Stated;
+pub(crate) use read::stated;
 pub use read::{EVER, ReadError, Streamed, is_table, stream};

@@ -3,27 +3,41 @@
 //! Counts come from the events themselves, so that a capture without access
 //! streams is described as far as it goes; what needs streams (files, access
 //! patterns, unused pages) is there when they can be built.
+//!
+//! [`inspect_path`] takes a capture in one pass and holds none of it; [`inspect`] describes one that
+//! is in memory.
 
 mod files;
 mod filter;
+mod pass;
 mod pattern;
+mod percentiles;
 mod requests;
+mod survey;
 mod usage;
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use traces::access::{Fidelity, Source};
 use traces::capture::{Capture, Header, Losses};
+use traces::event::Event;
 use traces::join::Join;
+use traces::streams::Passed;
 use traces::units::{PAGE_SIZE, Time};
 
 use crate::result::{DeviceReads, FolioCounts, SettingView, StreamCounts, view_settings};
 
+use files::{Follower, Insertions};
+use requests::Requests;
+
 pub use files::FileStats;
 pub use filter::{Filter, FilterView};
+pub use pass::inspect_path;
 pub use pattern::{AccessPattern, PatternCounts};
-pub use requests::{DeviceStats, Percentiles};
+pub use percentiles::Percentiles;
+pub use requests::DeviceStats;
 
 /// A capture, described.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,42 +135,108 @@ impl Usage {
 
 /// Describes a capture. `streams` are its access streams, or why there are none.
 pub fn inspect(name: &str, capture: &Capture, streams: Result<&Source, String>) -> InspectReport {
-    let (files, usage) = match streams {
-        Ok(source) => {
-            let files = files::of_streams(source);
-            let usage = Usage::total(&files);
-            (files, Some(usage))
+    let mut seen = Seen::default();
+    capture.events.iter().for_each(|event| seen.event(event));
+    let streams = streams.map(|source| Streams::whole(source));
+    seen.report(name, capture, streams)
+}
+
+/// What events say by themselves.
+#[derive(Default)]
+struct Seen {
+    total: u64,
+    by_kind: FxHashMap<&'static str, u64>,
+    /// Time of the first and the last event.
+    bounds: Option<(Time, Time)>,
+    insertions: Insertions,
+    requests: Requests,
+}
+
+impl Seen {
+    fn event(&mut self, event: &Event) {
+        self.total += 1;
+        *self.by_kind.entry(event.kind.name()).or_default() += 1;
+        let (first, last) = self.bounds.unwrap_or((event.time, event.time));
+        self.bounds = Some((first.min(event.time), last.max(event.time)));
+        self.insertions.event(&event.kind);
+        self.requests.event(event);
+    }
+
+    /// Describes a capture whose events were taken in.
+    fn report(
+        self,
+        name: &str,
+        capture: &Capture,
+        streams: Result<Streams, String>,
+    ) -> InspectReport {
+        let of_accesses = streams.as_ref().ok().and_then(|streams| streams.bounds);
+        let (first, last) = self.bounds.or(of_accesses).unwrap_or_default();
+        let folios = self.insertions.folios();
+        let (streams, no_streams, files) = match streams {
+            Ok(Streams { view, files, .. }) => (Some(view), None, files),
+            Err(why) => (None, Some(why), self.insertions.files()),
+        };
+        InspectReport {
+            schema: "rareplay.inspect/1",
+            source: name.to_owned(),
+            header: capture.header.clone(),
+            first_ns: first.0,
+            span_ns: last - first,
+            filter: None,
+            joins: capture.joins.clone(),
+            events: EventCounts {
+                total: self.total,
+                by_kind: self.by_kind.into_iter().collect(),
+                unused: capture.unused_events.clone(),
+            },
+            usage: streams.is_some().then(|| Usage::total(&files)),
+            streams,
+            no_streams,
+            folios,
+            devices: self.requests.finish(),
+            files,
+            files_omitted: 0,
+            losses: capture.losses.clone(),
         }
-        Err(_) => (files::of_events(capture), None),
-    };
-    let (first, last) = bounds(capture, streams.as_ref().ok().copied());
-    InspectReport {
-        schema: "rareplay.inspect/1",
-        source: name.to_owned(),
-        header: capture.header.clone(),
-        first_ns: first.0,
-        span_ns: last - first,
-        filter: None,
-        joins: capture.joins.clone(),
-        events: count_events(capture),
-        streams: streams.as_ref().ok().map(|source| view_streams(source)),
-        no_streams: streams.err(),
-        folios: files::folios_of_capture(capture),
-        usage,
-        devices: requests::collect(capture),
-        files,
-        files_omitted: 0,
-        losses: capture.losses.clone(),
     }
 }
 
-/// The first and the last time stamp.
-fn bounds(capture: &Capture, source: Option<&Source>) -> (Time, Time) {
-    let of_events = capture.events.first().zip(capture.events.last());
-    let of_accesses = source.and_then(|source| source.accesses.first().zip(source.accesses.last()));
-    let of_events = of_events.map(|(first, last)| (first.time, last.time));
-    let of_accesses = of_accesses.map(|(first, last)| (first.time, last.time));
-    of_events.or(of_accesses).unwrap_or_default()
+/// The access streams of a capture, described.
+struct Streams {
+    view: StreamsView,
+    files: Vec<FileStats>,
+    /// Time of the first and the last access.
+    bounds: Option<(Time, Time)>,
+}
+
+impl Streams {
+    /// Of a source that is there as a whole.
+    fn whole(source: &Source) -> Self {
+        let follower = Follower::of(source);
+        let numbers: Vec<_> = (0..source.files.len() as u32).map(Some).collect();
+        Self::new(source, StreamCounts::of(source), follower, &numbers)
+    }
+
+    /// Of a source whose accesses were followed.
+    fn followed(passed: Passed<Follower>) -> Self {
+        let counts = StreamCounts { accesses: passed.accesses, ..StreamCounts::of(&passed.source) };
+        Self::new(&passed.source, counts, passed.taker, &passed.files)
+    }
+
+    fn new(
+        source: &Source,
+        counts: StreamCounts,
+        follower: Follower,
+        numbers: &[Option<u32>],
+    ) -> Self {
+        let view = StreamsView {
+            fidelity: source.fidelity,
+            counts,
+            settings: view_settings(&source.settings),
+        };
+        let bounds = follower.bounds;
+        Self { view, files: follower.finish(source, numbers), bounds }
+    }
 }
 
 impl InspectReport {
@@ -164,26 +244,6 @@ impl InspectReport {
     pub fn keep_files(&mut self, count: usize) {
         self.files_omitted += self.files.len().saturating_sub(count) as u64;
         self.files.truncate(count);
-    }
-}
-
-fn view_streams(source: &Source) -> StreamsView {
-    StreamsView {
-        fidelity: source.fidelity,
-        counts: StreamCounts::of(source),
-        settings: view_settings(&source.settings),
-    }
-}
-
-fn count_events(capture: &Capture) -> EventCounts {
-    let mut by_kind = BTreeMap::new();
-    for event in &capture.events {
-        *by_kind.entry(event.kind.name()).or_default() += 1;
-    }
-    EventCounts {
-        total: capture.events.len() as u64,
-        by_kind,
-        unused: capture.unused_events.clone(),
     }
 }
 

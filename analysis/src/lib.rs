@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod events;
 pub mod explain;
+mod feed;
 pub mod gate;
 pub mod history;
 pub mod inspect;

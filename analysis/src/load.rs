@@ -3,19 +3,18 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use parser::{Collector, Sink};
+use parser::{Collector, Input, Sink};
 use traces::access::Source;
 use traces::capture::{Capture, Losses};
 use traces::join::{JoinError, Named, join};
 use traces::ops::{self, OpsError};
 use traces::settings::{Origin, SettingError, Settings};
-use traces::sidecar::{self, Sidecar, SidecarError};
+use traces::sidecar::{self, FileFacts, Sidecar, SidecarError};
 use traces::streams::{self, StreamError, StreamOptions};
 use traces::units::Time;
 use traces::workload::{self, WorkloadError};
 
 use crate::events::{self, EVER, ReadError, Streamed};
-use crate::inspect::{Filter, FilterView};
 
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -135,71 +134,96 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
 
 /// Reads a capture, and builds its streams as far as it has any.
 pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
-    Ok(open_part(path, options, &Filter::default())?.0)
-}
-
-/// The same of a part of a capture, with what the filter left.
-pub fn open_part(
-    path: &Path,
-    options: &LoadOptions,
-    filter: &Filter,
-) -> Result<(Opened, Option<FilterView>), LoadError> {
-    let mut settings = given(options)?;
-    let mut accesses = options.accesses.clone();
-    let mut joined = options.join.clone();
-    let mut clock = options.clock.clone();
-    let mut files = Vec::new();
-    let mut about = String::new();
-    if let Some(beside) = sidecar::path_for(path) {
-        let sidecar = Sidecar::read(&beside)?;
-        sidecar.apply(&beside, &mut settings)?;
-        if let (None, Some(list)) = (&accesses, &sidecar.accesses) {
-            accesses = Some(beside.with_file_name(list));
-        }
-        if joined.is_empty() {
-            joined = sidecar.joined(path);
-        }
-        clock = clock.or(sidecar.clock);
-        files = sidecar.files;
-        about = sidecar.made;
-    }
-    // The clocks of several files are not known to be one before they are read.
-    let times = if joined.is_empty() { filter.times_alone() } else { EVER };
-    let Streamed { mut capture, stated, passed_over } = read_joined(path, &joined, clock, &times)?;
-    let settings = {
-        let mut stated = stated.settings(path)?;
-        stated.overlay(settings);
-        stated
+    let mut stated = Stated::read(path, options)?;
+    let read = read_joined(path, &stated.joined, stated.clock.clone())?;
+    let mut capture = read.capture;
+    stated.add(read.stated)?;
+    let stream_options = StreamOptions {
+        allow_inferred: stated.allow_inferred(),
+        settings: stated.settings,
+        files: stated.files,
     };
-    if about.is_empty() {
-        about.clone_from(&stated.sidecar.made);
-    }
-    let files = if files.is_empty() { stated.sidecar.files } else { files };
-    let accesses = match accesses {
-        Some(list) => Some((read_accesses(&list)?, list)),
-        None => stated.accesses.map(|text| (text, path.to_owned())),
-    };
-    let allow_inferred = options.allow_inferred || accesses.is_some();
-    let stream_options = StreamOptions { settings, allow_inferred, files };
     let name = path.display().to_string();
-    let build = |capture: &Capture| streams::build(capture, &name, &stream_options);
-    let mut built = build(&capture);
-    let mut view = None;
-    if !filter.is_empty() {
-        if capture.iolog.is_some() {
-            return Err(LoadError::NothingToFilter { name });
-        }
-        let mut kept = filter.apply(&mut capture, built.as_ref().ok());
-        kept.events_total += passed_over;
-        view = Some(kept);
-        built = build(&capture);
-    }
-    let source = built.map_err(LoadError::from).map(|source| Source { about, ..source });
-    let source = source.and_then(|source| with_accesses(source, accesses));
+    let source = streams::build(&capture, &name, &stream_options).map_err(LoadError::from);
+    let source = source.map(|source| Source { about: stated.about, ..source });
+    let source = source.and_then(|source| with_accesses(source, stated.accesses));
     if let Ok(source) = &source {
         capture.losses = source.losses.clone();
     }
-    Ok((Opened { capture, source }, view))
+    Ok(Opened { capture, source })
+}
+
+/// What is stated of a capture: by options, by the sidecar beside it, by a table's footer.
+#[derive(Debug)]
+pub(crate) struct Stated {
+    path: PathBuf,
+    /// Settings over the kernel's defaults.
+    pub(crate) settings: Settings,
+    /// A list of accesses that stands for the capture's own, and what errors call it.
+    pub(crate) accesses: Option<(String, PathBuf)>,
+    /// Further files of the run.
+    pub(crate) joined: Vec<PathBuf>,
+    pub(crate) clock: Option<String>,
+    pub(crate) files: Vec<FileFacts>,
+    about: String,
+    allow_inferred: bool,
+}
+
+impl Stated {
+    /// By options and a sidecar.
+    pub(crate) fn read(path: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
+        let mut stated = Self {
+            path: path.to_owned(),
+            settings: given(options)?,
+            accesses: None,
+            joined: options.join.clone(),
+            clock: options.clock.clone(),
+            files: Vec::new(),
+            about: String::new(),
+            allow_inferred: options.allow_inferred,
+        };
+        let mut accesses = options.accesses.clone();
+        if let Some(beside) = sidecar::path_for(path) {
+            let sidecar = Sidecar::read(&beside)?;
+            sidecar.apply(&beside, &mut stated.settings)?;
+            if let (None, Some(list)) = (&accesses, &sidecar.accesses) {
+                accesses = Some(beside.with_file_name(list));
+            }
+            if stated.joined.is_empty() {
+                stated.joined = sidecar.joined(path);
+            }
+            stated.clock = stated.clock.or(sidecar.clock);
+            stated.files = sidecar.files;
+            stated.about = sidecar.made;
+        }
+        stated.accesses = match accesses {
+            Some(list) => Some((read_accesses(&list)?, list)),
+            None => None,
+        };
+        Ok(stated)
+    }
+
+    /// Adds what a table says, for which everything else comes first.
+    pub(crate) fn add(&mut self, table: events::Stated) -> Result<(), LoadError> {
+        let mut settings = table.settings(&self.path)?;
+        settings.overlay(std::mem::take(&mut self.settings));
+        self.settings = settings;
+        if self.about.is_empty() {
+            self.about = table.sidecar.made;
+        }
+        if self.files.is_empty() {
+            self.files = table.sidecar.files;
+        }
+        let path = &self.path;
+        self.accesses =
+            self.accesses.take().or_else(|| table.accesses.map(|text| (text, path.clone())));
+        Ok(())
+    }
+
+    /// Whether streams may be used that only show what readahead did.
+    pub(crate) fn allow_inferred(&self) -> bool {
+        self.allow_inferred || self.accesses.is_some()
+    }
 }
 
 /// Reads a capture and joins further files to it.
@@ -207,14 +231,12 @@ pub(crate) fn read_joined(
     path: &Path,
     files: &[PathBuf],
     clock: Option<String>,
-    times: &RangeInclusive<Time>,
 ) -> Result<Streamed, LoadError> {
-    let mut read = read_part(path, times)?;
+    let mut read = read_whole(path)?;
     read.capture.header.clock = read.capture.header.clock.or(clock);
     for file in files {
         let first = Named { name: path.display().to_string(), capture: read.capture };
-        let capture = read_part(file, &EVER)?.capture;
-        let second = Named { name: file.display().to_string(), capture };
+        let second = Named { name: file.display().to_string(), capture: read_whole(file)?.capture };
         read.capture = join(first, second)?;
     }
     Ok(read)
@@ -242,7 +264,15 @@ pub(crate) fn stream(
     if path.is_dir() {
         return Ok(parser::stream_path(path, sink)?.into());
     }
-    let mut input = parser::open(path)?;
+    stream_input(parser::open(path)?, times, sink)
+}
+
+/// The same of an input that is open.
+pub(crate) fn stream_input(
+    mut input: Input<'_>,
+    times: &RangeInclusive<Time>,
+    sink: &mut dyn Sink,
+) -> Result<Streamed, LoadError> {
     if events::is_table(&mut input)? {
         return Ok(events::stream(input, times, sink)?);
     }
@@ -250,9 +280,9 @@ pub(crate) fn stream(
 }
 
 /// Reads a capture into memory, its events in time order.
-fn read_part(path: &Path, times: &RangeInclusive<Time>) -> Result<Streamed, LoadError> {
+fn read_whole(path: &Path) -> Result<Streamed, LoadError> {
     let mut collector = Collector::default();
-    let streamed = stream(path, times, &mut collector)?;
+    let streamed = stream(path, &EVER, &mut collector)?;
     Ok(Streamed { capture: collector.finish(streamed.capture), ..streamed })
 }
 
@@ -263,7 +293,10 @@ pub(crate) fn read_accesses(path: &Path) -> Result<String, LoadError> {
 }
 
 /// Takes the accesses from a list and its path, if there is one.
-fn with_accesses(mut source: Source, list: Option<(String, PathBuf)>) -> Result<Source, LoadError> {
+pub(crate) fn with_accesses(
+    mut source: Source,
+    list: Option<(String, PathBuf)>,
+) -> Result<Source, LoadError> {
     if let Some((text, path)) = list {
         ops::replace_accesses(&mut source, &text)
             .map_err(|source| LoadError::Ops { path, source })?;

@@ -69,8 +69,8 @@ const BLOCK: [&str; 6] = [
 /// The only filesystem with an event that states each read.
 const XFS_READ: &str = "xfs/xfs_file_buffered_read";
 
-/// Calls that read, or that say where and how a descriptor reads.
-const CALLS: [&str; 11] = [
+/// Calls that read, or that say where and how a descriptor reads, and from which open file.
+const CALLS: [&str; 15] = [
     "read",
     "pread64",
     "readv",
@@ -82,7 +82,14 @@ const CALLS: [&str; 11] = [
     "readahead",
     "sendfile64",
     "close",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
 ];
+
+/// Tells which threads share descriptors.
+const NEW_TASK: &str = "task/task_newtask";
 
 /// Chooses among the events below `events`, a directory of tracefs or of an instance.
 pub fn choose(events: &Path, target: &Target, threads: Threads) -> Result<Choice, RecordError> {
@@ -147,17 +154,17 @@ impl Chooser<'_> {
         if xfs {
             self.take(XFS_READ);
         }
-        if !others && self.has(XFS_READ) {
-            return Fidelity::Exact;
-        }
-        if self.has(GET_PAGES) && self.threads.numbers_known {
+        // Of XFS, only calls tell which open file a read goes through.
+        if self.threads.numbers_known && (self.has(XFS_READ) || self.has(GET_PAGES)) {
             for call in CALLS {
                 self.take(&format!("syscalls/sys_enter_{call}"));
                 self.take(&format!("syscalls/sys_exit_{call}"));
             }
-            if self.has("syscalls/sys_enter_read") {
-                return Fidelity::Exact;
-            }
+            self.take(NEW_TASK);
+        }
+        let has_calls = self.has(GET_PAGES) && self.has("syscalls/sys_enter_read");
+        if has_calls || !others && self.has(XFS_READ) {
+            return Fidelity::Exact;
         }
         if self.has(GET_PAGES) {
             notes.push(
@@ -178,7 +185,7 @@ impl Chooser<'_> {
     fn filter(&self, path: &str, format: &str) -> Option<String> {
         let (system, _) = path.split_once('/')?;
         let clauses = match system {
-            "syscalls" => vec![format!("common_pid > {}", self.threads.writer)],
+            "syscalls" | "task" => vec![format!("common_pid > {}", self.threads.writer)],
             "block" => self.devices().into_iter().collect(),
             _ => {
                 let writer = format!("common_pid != {}", self.threads.writer);

@@ -133,11 +133,15 @@ pub enum Syscall {
     Mmap,
     Madvise,
     Sendfile64,
+    Dup,
+    Dup2,
+    Dup3,
+    Fcntl,
 }
 
 impl Syscall {
     /// Every call, with the names of its two events.
-    pub const ALL: [(Self, &str, &str); 12] = [
+    pub const ALL: [(Self, &str, &str); 16] = [
         (Self::Read, "sys_enter_read", "sys_exit_read"),
         (Self::Pread64, "sys_enter_pread64", "sys_exit_pread64"),
         (Self::Readv, "sys_enter_readv", "sys_exit_readv"),
@@ -150,6 +154,10 @@ impl Syscall {
         (Self::Mmap, "sys_enter_mmap", "sys_exit_mmap"),
         (Self::Madvise, "sys_enter_madvise", "sys_exit_madvise"),
         (Self::Sendfile64, "sys_enter_sendfile64", "sys_exit_sendfile64"),
+        (Self::Dup, "sys_enter_dup", "sys_exit_dup"),
+        (Self::Dup2, "sys_enter_dup2", "sys_exit_dup2"),
+        (Self::Dup3, "sys_enter_dup3", "sys_exit_dup3"),
+        (Self::Fcntl, "sys_enter_fcntl", "sys_exit_fcntl"),
     ];
 
     /// The names of its two events.
@@ -324,6 +332,13 @@ pub enum EventKind {
         /// Return value, negative for an error.
         ret: i64,
     },
+    /// `task_newtask`: the thread makes another one.
+    NewTask {
+        /// The new thread.
+        pid: u32,
+        /// What the two have in common (`CLONE_FILES` and others).
+        clone_flags: u64,
+    },
 }
 
 impl EventKind {
@@ -348,6 +363,7 @@ impl EventKind {
             Self::RqComplete { .. } => "block_rq_complete",
             Self::SyscallEnter { call, .. } => call.names().0,
             Self::SyscallExit { call, .. } => call.names().1,
+            Self::NewTask { .. } => "task_newtask",
         }
     }
 

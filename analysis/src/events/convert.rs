@@ -80,7 +80,7 @@ fn events_of(
         header.clock = header.clock.take().or(clock);
         return Ok(streamed);
     }
-    let joined = load::read_joined(path, &joined, clock, &EVER)?;
+    let joined = load::read_joined(path, &joined, clock)?;
     rows.events(&joined.capture.events, &joined.capture.comms);
     Ok(joined)
 }

@@ -62,7 +62,7 @@ fn overlaps(group: &Group<'_>, times: &RangeInclusive<Time>) -> bool {
 }
 
 /// What was read of a capture or a table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Streamed {
     /// Everything but the events.
     pub capture: Capture,
@@ -81,6 +81,13 @@ impl From<Capture> for Streamed {
 /// Whether an input is a table.
 pub fn is_table(input: &mut Input<'_>) -> Result<bool, parser::Error> {
     input.starts_with(columns::MAGIC)
+}
+
+/// What a table says of its capture.
+pub(crate) fn stated(mut input: Input<'_>) -> Result<Stated, ReadError> {
+    let name = input.name().to_owned();
+    let table = Table::open(Bytes(input.random_access()?), &name)?;
+    Ok(notes(&table, &name)?.1)
 }
 
 /// Hands the events of a table to `sink` in the order they were written in. Row groups that have none

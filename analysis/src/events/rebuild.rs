@@ -15,7 +15,7 @@ impl Row {
     pub(super) fn kind(&self, names: &mut Names) -> Result<EventKind> {
         self.file_kind(names)
             .or_else(|| self.block_kind(names))
-            .or_else(|| self.syscall_kind())
+            .or_else(|| self.task_kind())
             .unwrap_or(Err("event"))
     }
 
@@ -116,14 +116,24 @@ impl Row {
         Some(self.extent(names).and_then(|(extent, rwbs)| read(self, extent, rwbs)))
     }
 
-    fn syscall_kind(&self) -> Option<Result<EventKind>> {
+    fn task_kind(&self) -> Option<Result<EventKind>> {
         let name = self.event.as_str();
+        if name == "task_newtask" {
+            return Some(self.new_task());
+        }
         let (call, enter, _) =
             Syscall::ALL.into_iter().find(|(_, enter, exit)| name == *enter || name == *exit)?;
         if name == enter {
             return Some(self.args().map(|args| EventKind::SyscallEnter { call, args }));
         }
         Some(self.ret.ok_or("ret").map(|ret| EventKind::SyscallExit { call, ret }))
+    }
+
+    fn new_task(&self) -> Result<EventKind> {
+        Ok(EventKind::NewTask {
+            pid: self.child_pid.ok_or("child_pid")?,
+            clone_flags: unsigned(self.clone_flags, "clone_flags")?,
+        })
     }
 
     /// When and where, without the names.

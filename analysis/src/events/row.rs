@@ -48,6 +48,8 @@ columns::record! {
         pub(super) arg4: Option<i64>,
         pub(super) arg5: Option<i64>,
         pub(super) ret: Option<i64>,
+        pub(super) child_pid: Option<u32>,
+        pub(super) clone_flags: Option<i64>,
     }
 }
 
@@ -69,7 +71,7 @@ impl Row {
         row.set_page_cache(&event.kind);
         row.set_readahead(&event.kind);
         row.set_block(&event.kind, names);
-        row.set_syscall(&event.kind);
+        row.set_task(&event.kind);
         row
     }
 
@@ -152,7 +154,7 @@ impl Row {
         self.rwbs = Some(Names::rwbs(rwbs));
     }
 
-    fn set_syscall(&mut self, kind: &EventKind) {
+    fn set_task(&mut self, kind: &EventKind) {
         match *kind {
             EventKind::SyscallEnter { args, .. } => {
                 let [arg0, arg1, arg2, arg3, arg4, arg5] = args.map(signed);
@@ -160,6 +162,10 @@ impl Row {
                 (self.arg3, self.arg4, self.arg5) = (arg3, arg4, arg5);
             }
             EventKind::SyscallExit { ret, .. } => self.ret = Some(ret),
+            EventKind::NewTask { pid, clone_flags } => {
+                self.child_pid = Some(pid);
+                self.clone_flags = signed(clone_flags);
+            }
             _ => {}
         }
     }

@@ -108,20 +108,18 @@ fn block() -> impl Strategy<Value = EventKind> {
     )
 }
 
-fn syscall() -> impl Strategy<Value = EventKind> {
+fn task() -> impl Strategy<Value = EventKind> {
     let call = prop::sample::select(Syscall::ALL.map(|(call, ..)| call).to_vec());
-    (any::<bool>(), call, any::<[u64; 6]>()).prop_map(|(enters, call, args)| {
-        if enters {
-            EventKind::SyscallEnter { call, args }
-        } else {
-            EventKind::SyscallExit { call, ret: args[0].cast_signed() }
-        }
+    (0..3, call, any::<[u64; 6]>()).prop_map(|(kind, call, args)| match kind {
+        0 => EventKind::SyscallEnter { call, args },
+        1 => EventKind::SyscallExit { call, ret: args[0].cast_signed() },
+        _ => EventKind::NewTask { pid: args[0] as u32, clone_flags: args[1] },
     })
 }
 
 /// Any events, in the order of a capture that was read.
 fn capture() -> impl Strategy<Value = Capture> {
-    let kind = prop_oneof![page_cache(), readahead(), block(), syscall()];
+    let kind = prop_oneof![page_cache(), readahead(), block(), task()];
     let event = (any::<u64>(), any::<u32>(), any::<u32>(), "[a-c<>. ]{0,3}", kind);
     let loss = (any::<u64>(), ".{0,8}");
     (vec(event, 0..60), loss).prop_map(|(events, (count, first))| {

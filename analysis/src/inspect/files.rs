@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use traces::access::{AccessKind, Source};
-use traces::capture::Capture;
-use traces::event::EventKind;
-use traces::units::{Order, PAGE_SIZE, SECTOR_SHIFT};
+use traces::access::{Access, AccessKind, RecordedFolio, RecordedRead, Source};
+use traces::event::{EventKind, FileId};
+use traces::streams::Taker;
+use traces::units::{Order, PAGE_SIZE, SECTOR_SHIFT, Time};
 
 use super::pattern::{Classifier, PatternCounts};
-use super::usage::{self, Used};
+use super::usage::FileUse;
 use crate::result::{DeviceReads, FolioCounts};
 
 /// One file.
@@ -52,64 +52,87 @@ impl Inserted {
 }
 
 /// Every insertion of a capture, of whatever file.
-pub(super) fn folios_of_capture(capture: &Capture) -> FolioCounts {
-    let mut inserted = Inserted::default();
-    for event in &capture.events {
-        if let EventKind::AddToPageCache { order, .. } = event.kind {
-            inserted.add(order);
-        }
-    }
-    FolioCounts::new(&inserted.0)
+#[derive(Default)]
+pub(super) struct Insertions {
+    all: Inserted,
+    by_file: BTreeMap<FileId, Inserted>,
 }
 
-/// Files that only insertions tell of, most pages first.
-pub(super) fn of_events(capture: &Capture) -> Vec<FileStats> {
-    let mut inserted: BTreeMap<_, Inserted> = BTreeMap::new();
-    for event in &capture.events {
-        if let EventKind::AddToPageCache { file, order, .. } = event.kind {
-            inserted.entry(file).or_default().add(order);
+impl Insertions {
+    pub(super) fn event(&mut self, kind: &EventKind) {
+        if let EventKind::AddToPageCache { file, order, .. } = *kind {
+            self.all.add(order);
+            self.by_file.entry(file).or_default().add(order);
         }
     }
-    let stats = inserted.into_iter().map(|(file, inserted)| FileStats {
-        file: file.to_string(),
-        folios: FolioCounts::new(&inserted.0),
-        pages_inserted: inserted.pages(),
-        ..FileStats::default()
-    });
-    let mut files: Vec<FileStats> = stats.collect();
-    files.sort_by_key(|file| std::cmp::Reverse(file.pages_inserted));
-    files
-}
 
-/// Files with access streams, most bytes asked for first.
-pub(super) fn of_streams(source: &Source) -> Vec<FileStats> {
-    let mut files: Vec<FileStats> = source
-        .files
-        .iter()
-        .map(|file| FileStats {
-            file: file.name(),
-            size_bytes: Some(file.size_bytes),
+    pub(super) fn folios(&self) -> FolioCounts {
+        FolioCounts::new(&self.all.0)
+    }
+
+    /// Files that only insertions tell of, most pages first.
+    pub(super) fn files(self) -> Vec<FileStats> {
+        let stats = self.by_file.into_iter().map(|(file, inserted)| FileStats {
+            file: file.to_string(),
+            folios: FolioCounts::new(&inserted.0),
+            pages_inserted: inserted.pages(),
             ..FileStats::default()
-        })
-        .collect();
-    let used = usage::follow(source);
-    add_accesses(source, &used, &mut files);
-    add_recorded(source, &used, &mut files);
-    files.sort_by_key(|file| std::cmp::Reverse(file.asked_bytes));
-    files
+        });
+        let mut files: Vec<FileStats> = stats.collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.pages_inserted));
+        files
+    }
 }
 
-fn add_accesses(source: &Source, used: &Used, files: &mut [FileStats]) {
-    let mut classifiers = vec![Classifier::default(); source.opens.len()];
-    for (access, span) in source.accesses.iter().zip(&used.spans) {
-        let stats = &mut files[source.opens[access.open as usize].file as usize];
+/// A file as its accesses come.
+#[derive(Default)]
+struct Accessed {
+    /// Without what is known in the end.
+    stats: FileStats,
+    inserted: Inserted,
+    usage: FileUse,
+}
+
+/// Files with access streams, from what happens to them, by their numbers there.
+#[derive(Default)]
+pub(super) struct Follower {
+    files: Vec<Accessed>,
+    /// By open file.
+    classifiers: Vec<Classifier>,
+    /// The file each thread turned to last.
+    file_of_thread: Vec<Option<u32>>,
+    /// Time of the first and the last access.
+    pub(super) bounds: Option<(Time, Time)>,
+}
+
+/// The place at `index` of a list that grows to have one.
+fn at<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+impl Taker for Follower {
+    fn access(&mut self, file: u32, size_bytes: u64, access: &Access) {
+        let (first, _) = *self.bounds.get_or_insert((access.time, access.time));
+        self.bounds = Some((first, access.time));
+        if let AccessKind::Evict { page, order } = access.kind {
+            at(&mut self.files, file).usage.evict(page, order);
+            return;
+        }
+        if let Some(before) = at(&mut self.file_of_thread, access.thread).replace(file) {
+            at(&mut self.files, before).usage.end(access.thread);
+        }
+        let Accessed { stats, usage, .. } = at(&mut self.files, file);
         stats.forced += u64::from(matches!(access.kind, AccessKind::WillNeed { .. }));
-        let Some(span) = span.clone() else { continue };
-        let classifier = &mut classifiers[access.open as usize];
+        let Some(span) = usage.access(access, size_bytes) else { return };
+        let classifier = at(&mut self.classifiers, access.open);
         if matches!(access.kind, AccessKind::FaultAround { retry: true, .. }) {
             // The end of a fault that was counted already.
             classifier.extend(&span);
-            continue;
+            return;
         }
         stats.accesses += 1;
         stats.asked_bytes += match access.kind {
@@ -118,24 +141,62 @@ fn add_accesses(source: &Source, used: &Used, files: &mut [FileStats]) {
         };
         classifier.access(span, &mut stats.pattern);
     }
-}
 
-fn add_recorded(source: &Source, used: &Used, files: &mut [FileStats]) {
-    let Some(recorded) = &source.recorded else { return };
-    let mut inserted = vec![Inserted::default(); files.len()];
-    for folio in &recorded.folios {
-        inserted[folio.file as usize].add(folio.order);
+    fn folio(&mut self, folio: &RecordedFolio) {
+        let file = at(&mut self.files, folio.file);
+        file.inserted.add(folio.order);
+        file.usage.insert(folio.page, folio.order);
     }
-    for ((stats, inserted), unused) in files.iter_mut().zip(&inserted).zip(&used.unused_pages) {
-        stats.folios = FolioCounts::new(&inserted.0);
-        stats.pages_inserted = inserted.pages();
-        stats.pages_unused = *unused;
-    }
-    for read in &recorded.reads {
+
+    fn read(&mut self, read: &RecordedRead) {
         if let Some((file, _)) = read.target {
-            let reads = &mut files[file as usize].device_reads;
+            let reads = &mut at(&mut self.files, file).stats.device_reads;
             reads.count += 1;
             reads.bytes += read.sectors << SECTOR_SHIFT;
         }
+    }
+}
+
+impl Follower {
+    /// Follows a source that is there as a whole.
+    pub(super) fn of(source: &Source) -> Self {
+        let mut follower = Self::default();
+        let recorded = source.recorded.as_ref();
+        let mut folios = recorded.iter().flat_map(|recorded| &recorded.folios).peekable();
+        let mut accesses: Vec<_> = source.accesses.iter().collect();
+        accesses.sort_by_key(|access| access.seq);
+        for access in accesses {
+            while let Some(folio) = folios.next_if(|folio| folio.seq < access.seq) {
+                follower.folio(folio);
+            }
+            let file = source.opens[access.open as usize].file;
+            follower.access(file, source.files[file as usize].size_bytes, access);
+        }
+        folios.for_each(|folio| follower.folio(folio));
+        recorded.iter().flat_map(|recorded| &recorded.reads).for_each(|read| follower.read(read));
+        follower
+    }
+
+    /// The files of `source`, most bytes asked for first. `numbers` are their indices there by the
+    /// number that each had here.
+    pub(super) fn finish(mut self, source: &Source, numbers: &[Option<u32>]) -> Vec<FileStats> {
+        let is_recorded = source.recorded.is_some();
+        let mut files: Vec<FileStats> = Vec::with_capacity(source.files.len());
+        let accessed =
+            numbers.iter().zip(0..).filter_map(|(place, number)| Some(((*place)?, number)));
+        for (place, number) in accessed {
+            let Accessed { stats, inserted, usage } = std::mem::take(at(&mut self.files, number));
+            let file = &source.files[place as usize];
+            files.push(FileStats {
+                file: file.name(),
+                size_bytes: Some(file.size_bytes),
+                folios: if is_recorded { FolioCounts::new(&inserted.0) } else { stats.folios },
+                pages_inserted: inserted.pages(),
+                pages_unused: usage.unused_pages(),
+                ..stats
+            });
+        }
+        files.sort_by_key(|file| std::cmp::Reverse(file.asked_bytes));
+        files
     }
 }

@@ -3,15 +3,14 @@
 //! Requests carry the bios of a thread, and are issued and completed by whoever runs then. A filter
 //! on threads or files keeps the requests that hold sectors of what it keeps.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use traces::access::{FileExtent, Source};
-use traces::capture::{Capture, Comms};
+use traces::capture::Comms;
 use traces::event::{Device, Event, EventKind, Extent};
-use traces::units::{SECTORS_PER_PAGE, Time};
+use traces::units::Time;
 
+use super::survey::Requests;
 use crate::events::EVER;
 
 /// What to keep; an empty list keeps everything.
@@ -75,20 +74,13 @@ impl Filter {
         conditions
     }
 
-    /// Takes everything else out of `capture`. `source` is what its streams say, if it has any.
-    pub fn apply(&self, capture: &mut Capture, source: Option<&Source>) -> FilterView {
-        let events_total = capture.events.len() as u64;
-        let requests = Requests {
-            of_threads: self.sectors_of_threads(capture),
-            of_files: self.sectors_of_files(source),
-        };
-        let comms = &capture.comms;
-        capture.events.retain(|event| self.keeps(event, comms, &requests));
-        let events_kept = capture.events.len() as u64;
+    /// What it left of `total` events.
+    pub(super) fn view(&self, events_kept: u64, events_total: u64) -> FilterView {
         FilterView { conditions: self.conditions(), events_kept, events_total }
     }
 
-    fn keeps(&self, event: &Event, comms: &Comms, requests: &Requests) -> bool {
+    /// Whether it keeps an event; `requests` are those that a survey found.
+    pub(super) fn keeps(&self, event: &Event, comms: &Comms, requests: &Requests) -> bool {
         let is_early = self.from.is_some_and(|from| event.time < from);
         let is_late = self.to.is_some_and(|to| event.time > to);
         if is_early || is_late {
@@ -103,39 +95,20 @@ impl Filter {
         of_file && self.is_thread(event, comms)
     }
 
-    fn is_thread(&self, event: &Event, comms: &Comms) -> bool {
+    /// Whether it chooses by thread.
+    pub(super) fn is_by_thread(&self) -> bool {
+        !(self.pids.is_empty() && self.comms.is_empty())
+    }
+
+    /// Whether it chooses by file.
+    pub(super) fn is_by_file(&self) -> bool {
+        !self.inodes.is_empty()
+    }
+
+    pub(super) fn is_thread(&self, event: &Event, comms: &Comms) -> bool {
         is_any(&self.pids, &event.pid)
             && (self.comms.is_empty()
                 || self.comms.iter().any(|comm| comm == comms.name(event.comm)))
-    }
-
-    /// Where the threads' bios are; where no bio is recorded, the requests they issued.
-    fn sectors_of_threads(&self, capture: &Capture) -> Option<Sectors> {
-        if self.pids.is_empty() && self.comms.is_empty() {
-            return None;
-        }
-        let is_bio = |event: &&Event| matches!(event.kind, EventKind::BioQueue { .. });
-        let has_bios = capture.events.iter().any(|event| is_bio(&event));
-        let begun = capture.events.iter().filter(|event| match event.kind {
-            EventKind::BioQueue { .. } => true,
-            EventKind::RqIssue { .. } => !has_bios,
-            _ => false,
-        });
-        let of_threads = begun.filter(|event| self.is_thread(event, &capture.comms));
-        Some(of_threads.filter_map(|event| extent(&event.kind)).map(range).collect())
-    }
-
-    /// Where the files are, as far as the capture tells.
-    fn sectors_of_files(&self, source: Option<&Source>) -> Option<Sectors> {
-        if self.inodes.is_empty() {
-            return None;
-        }
-        let files = source.iter().flat_map(|source| &source.files);
-        let kept = files.filter(|file| self.inodes.contains(&file.id.inode));
-        let range = |extent: &FileExtent| {
-            (extent.sector.0, extent.sector.0 + extent.pages * SECTORS_PER_PAGE)
-        };
-        Some(kept.flat_map(|file| &file.extents).map(range).collect())
     }
 }
 
@@ -144,58 +117,8 @@ fn is_any<T: PartialEq>(wanted: &[T], value: &T) -> bool {
     wanted.is_empty() || wanted.contains(value)
 }
 
-fn range(extent: Extent) -> (u64, u64) {
-    (extent.sector.0, extent.sector.0.saturating_add(extent.sectors))
-}
-
-/// Sectors that requests must hold some of; `None` where it does not matter.
-struct Requests {
-    of_threads: Option<Sectors>,
-    of_files: Option<Sectors>,
-}
-
-impl Requests {
-    fn hold(&self, extent: Extent) -> bool {
-        [&self.of_threads, &self.of_files]
-            .into_iter()
-            .flatten()
-            .all(|sectors| sectors.overlap(range(extent)))
-    }
-}
-
-/// Ranges of sectors, each by its first and its end.
-#[derive(Default)]
-struct Sectors(BTreeMap<u64, u64>);
-
-impl FromIterator<(u64, u64)> for Sectors {
-    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(ranges: I) -> Self {
-        let mut sectors = Self::default();
-        for (first, end) in ranges {
-            sectors.add(first, end);
-        }
-        sectors
-    }
-}
-
-impl Sectors {
-    /// Adds a range, joined with those it touches.
-    fn add(&mut self, mut first: u64, mut end: u64) {
-        while let Some((&start, &stop)) =
-            self.0.range(..=end).next_back().filter(|(_, stop)| **stop >= first)
-        {
-            self.0.remove(&start);
-            first = first.min(start);
-            end = end.max(stop);
-        }
-        self.0.insert(first, end);
-    }
-
-    fn overlap(&self, (first, end): (u64, u64)) -> bool {
-        self.0.range(..end.max(first + 1)).next_back().is_some_and(|(_, stop)| *stop > first)
-    }
-}
-
-fn extent(kind: &EventKind) -> Option<Extent> {
+/// The sectors of a bio or request.
+pub(super) fn extent(kind: &EventKind) -> Option<Extent> {
     match *kind {
         EventKind::BioQueue { extent, .. }
         | EventKind::BioMerge { extent, .. }

@@ -4,37 +4,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use traces::capture::Capture;
 use traces::event::{Device, Event, EventKind, Extent, Rwbs};
 use traces::units::{SECTOR_SHIFT, Sector, Time};
 
+use super::percentiles::{Percentiles, Values};
 use crate::result::{DeviceReads, SizeCount};
-
-/// Percentiles by nearest rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Percentiles {
-    /// Values they are taken from.
-    pub count: u64,
-    /// Median.
-    pub p50: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// Largest.
-    pub max: u64,
-}
-
-impl Percentiles {
-    /// Of these values; `None` if there are none.
-    pub fn of(mut values: Vec<u64>) -> Option<Self> {
-        values.sort_unstable();
-        let max = *values.last()?;
-        let rank = |percent: usize| values[(values.len() * percent).div_ceil(100) - 1];
-        let count = values.len() as u64;
-        Some(Self { count, p50: rank(50), p90: rank(90), p99: rank(99), max })
-    }
-}
 
 /// Requests of one block device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,8 +37,8 @@ struct Collector {
     metadata_reads: u64,
     writes: u64,
     sizes: BTreeMap<u64, u64>,
-    latencies_ns: Vec<u64>,
-    queued_ns: Vec<u64>,
+    latencies_ns: Values,
+    queued_ns: Values,
     issued: FxHashMap<Sector, Time>,
     /// Bios that wait for their request, by first sector.
     queued: BTreeMap<Sector, Time>,
@@ -74,15 +48,21 @@ fn is_data_read(rwbs: Rwbs) -> bool {
     rwbs.read && !rwbs.meta
 }
 
-/// Statistics of every device that a request was issued to.
-pub(super) fn collect(capture: &Capture) -> Vec<DeviceStats> {
-    let mut devices: BTreeMap<Device, Collector> = BTreeMap::new();
-    for event in &capture.events {
+/// What the block events of a capture say of its devices.
+#[derive(Default)]
+pub(super) struct Requests(BTreeMap<Device, Collector>);
+
+impl Requests {
+    pub(super) fn event(&mut self, event: &Event) {
         if let Some(extent) = extent(&event.kind) {
-            devices.entry(extent.device).or_default().event(event);
+            self.0.entry(extent.device).or_default().event(event);
         }
     }
-    devices.into_iter().filter_map(|(device, collector)| collector.finish(device)).collect()
+
+    /// Statistics of every device that a request was issued to.
+    pub(super) fn finish(self) -> Vec<DeviceStats> {
+        self.0.into_iter().filter_map(|(device, collector)| collector.finish(device)).collect()
+    }
 }
 
 fn extent(kind: &EventKind) -> Option<Extent> {
@@ -131,13 +111,13 @@ impl Collector {
         let end = extent.sector + extent.sectors;
         while let Some((&bio, &queued)) = self.queued.range(extent.sector..end).next() {
             self.queued.remove(&bio);
-            self.queued_ns.push(now.0.saturating_sub(queued.0));
+            self.queued_ns.add(now.0.saturating_sub(queued.0));
         }
     }
 
     fn complete(&mut self, extent: Extent, now: Time) {
         if let Some(issued) = self.issued.remove(&extent.sector) {
-            self.latencies_ns.push(now.0.saturating_sub(issued.0));
+            self.latencies_ns.add(now.0.saturating_sub(issued.0));
         }
     }
 
@@ -153,9 +133,9 @@ impl Collector {
                 .into_iter()
                 .map(|(bytes, count)| SizeCount { bytes, count })
                 .collect(),
-            uncompleted: self.data_reads.count - self.latencies_ns.len() as u64,
-            issue_to_complete_ns: Percentiles::of(self.latencies_ns),
-            queue_to_issue_ns: Percentiles::of(self.queued_ns),
+            uncompleted: self.data_reads.count - self.latencies_ns.count(),
+            issue_to_complete_ns: self.latencies_ns.percentiles(),
+            queue_to_issue_ns: self.queued_ns.percentiles(),
         })
     }
 }

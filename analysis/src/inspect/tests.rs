@@ -1,5 +1,8 @@
 //! A small capture, made by hand: one file read in order, half of another's readahead wasted.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use traces::capture::{Capture, LossKind};
 use traces::event::{Comm, Device, Event, EventKind, Extent, FileId, Rwbs};
 use traces::streams::{self, StreamOptions};
@@ -7,6 +10,8 @@ use traces::units::{ByteOffset, Order, PageIndex, Sector, Time};
 
 use super::pattern::Classifier;
 use super::*;
+use crate::feed::Feed;
+use crate::load::{self, LoadOptions, Stated};
 
 const DISK: Device = Device { major: 259, minor: 1 };
 const DATA: Rwbs = Rwbs { read: true, write: false, ahead: true, meta: false };
@@ -200,5 +205,48 @@ fn patterns_are_told_apart() {
     ];
     for (pages, expected) in cases {
         assert_eq!(pattern_of(pages), *expected, "{pages:?}");
+    }
+}
+
+/// Captures of the corpus of every kernel, and files of other formats.
+fn captures() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let corpus = root.join("traces/corpus");
+    let folders =
+        fs::read_dir(&corpus).expect("the corpus").map(|entry| entry.expect("entry").path());
+    let folders = folders.filter(|path| path.is_dir()).chain([root.join("parser/tests/fixtures")]);
+    let files = folders.flat_map(|folder| {
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("entry").path())
+    });
+    let is_capture = |file: &PathBuf| {
+        let name = file.to_string_lossy();
+        let others = ["README.md", ".toml", ".ops.txt", ".parquet"];
+        !others.iter().any(|other| name.ends_with(other))
+    };
+    files.filter(is_capture).collect()
+}
+
+/// The report of one pass in which accesses wait for this many events.
+fn passed(path: &Path, filter: &Filter, window_events: u64) -> InspectReport {
+    let stated = Stated::read(path, &LoadOptions::default()).expect("the sidecar is good");
+    let feed = Feed::open(path, &stated.joined, stated.clock.clone()).expect("it opens");
+    pass::inspect_feed("capture", feed, stated, filter, window_events).expect("it is a capture")
+}
+
+#[test]
+fn one_pass_says_what_the_whole_capture_says() {
+    let captures = captures();
+    assert!(captures.len() > 40, "{}", captures.len());
+    for path in captures {
+        let opened = load::open(&path, &LoadOptions::default()).expect("it opens");
+        let streams = opened
+            .source
+            .as_ref()
+            .map_err(|why| why.to_string().replace(&path.display().to_string(), "capture"));
+        let whole = inspect("capture", &opened.capture, streams);
+        for window_events in [pass::WINDOW_EVENTS, 2048] {
+            let report = passed(&path, &Filter::default(), window_events);
+            assert_eq!(report, whole, "{} {window_events}", path.display());
+        }
     }
 }

@@ -5,6 +5,7 @@ mod filemap;
 mod raw;
 mod readahead;
 mod syscall;
+mod task;
 
 use traces::event::EventKind;
 
@@ -67,6 +68,7 @@ fn text_parser(name: &[u8]) -> Option<TextParser> {
         b"block_unplug" => block::unplug,
         b"block_rq_issue" => block::rq_issue,
         b"block_rq_complete" => block::rq_complete,
+        b"task_newtask" => task::newtask,
         _ => return None,
     };
     Some(parse)

@@ -82,6 +82,7 @@ const SHAPES: &[(&str, Shape)] = &[
         "block_rq_complete",
         Shape { names: &["dev", "rwbs", "sector", "nr_sector", "error"], build: rq_complete },
     ),
+    ("task_newtask", Shape { names: &["pid", "clone_flags"], build: newtask }),
 ];
 
 /// `dev_t` inside the kernel: 12 bits of major, 20 of minor.
@@ -214,6 +215,10 @@ pub(crate) fn bio_split(
 ) -> Option<EventKind> {
     let extent = Extent { device, sector: Sector(sector), sectors: rest.checked_sub(sector)? };
     Some(EventKind::BioSplit { extent, rest: Sector(rest), rwbs: rwbs(letters) })
+}
+
+fn newtask(slots: &dyn Slots) -> Option<EventKind> {
+    Some(EventKind::NewTask { pid: int32(slots, 0)?, clone_flags: slots.int(1)? })
 }
 
 fn unplug(slots: &dyn Slots) -> Option<EventKind> {

@@ -61,6 +61,10 @@ fn call(name: &[u8]) -> Option<Syscall> {
         b"mmap" => Syscall::Mmap,
         b"madvise" => Syscall::Madvise,
         b"sendfile64" => Syscall::Sendfile64,
+        b"dup" => Syscall::Dup,
+        b"dup2" => Syscall::Dup2,
+        b"dup3" => Syscall::Dup3,
+        b"fcntl" => Syscall::Fcntl,
         _ => return None,
     })
 }

@@ -133,6 +133,7 @@ fn syscall_kind() -> impl Strategy<Value = EventKind> {
         (syscall(), any::<[u64; 6]>())
             .prop_map(|(call, args)| EventKind::SyscallEnter { call, args }),
         (syscall(), any::<i64>()).prop_map(|(call, ret)| EventKind::SyscallExit { call, ret }),
+        any::<(u32, u64)>().prop_map(|(pid, clone_flags)| EventKind::NewTask { pid, clone_flags }),
     ]
 }
 
@@ -267,6 +268,9 @@ fn block_body(kind: EventKind) -> String {
             format!("{}({})", call_name(call), args.join(", "))
         }
         EventKind::SyscallExit { call, ret } => format!("{} -> {ret:#x}", call_name(call)),
+        EventKind::NewTask { pid, clone_flags } => format!(
+            "task_newtask: pid={pid} comm=a clone_flags=b clone_flags={clone_flags:x} oom_score_adj=-1"
+        ),
         other => panic!("not generated: {other:?}"),
     }
 }

@@ -13,6 +13,7 @@
 //! | | lost events on lines of their own, counted or not | `ftrace::trap_lost_events_on_a_line_of_their_own` |
 //! | | marks without a line of their own | `ftrace::trap_subbuffer_start_glued_in_front`, `ftrace::trap_buffer_started_is_no_loss` |
 //! | | system calls, stacks, markers and functions have no `name:` | `ftrace::trap_bodies_without_a_name` |
+//! | | names that the tracer has forgotten | `traps::trap_threads_without_a_name` |
 //! | | time stamps go backwards between CPUs | `ftrace::trap_events_out_of_order_between_cpus` |
 //! | | carriage returns | `ftrace::trap_carriage_returns` |
 //! | trace-cmd report | `version = 6`, `cpus=8`, `CPU 3 is empty` | `report::head_of_old_reports` |
@@ -51,6 +52,7 @@
 //! | | counts that are an errno | `ftrace::trap_xfs_buffered_read_old_and_new` |
 //! | | requests with and without a priority; empty and vendors' flags | `ftrace::trap_block_requests_with_and_without_ioprio`, `ftrace::trap_empty_vendor_and_zone_rwbs` |
 //! | | filesystems' events with decimal inodes, raw system calls: not used, and counted | `traps::trap_look_alikes_are_counted_and_not_used` |
+//! | | a new thread's name holds what looks like a field | `traps::trap_new_thread_named_like_a_field` |
 //! | | a batch is traced again for each retry | `traps::trap_repeated_batches_are_one_read` |
 //! | | insertions are what readahead did, not what was asked for | `traps::trap_insertions_are_no_accesses` |
 //! | | shared memory is inserted into the page cache too | `traps::trap_insertions_of_shared_memory` |
@@ -85,6 +87,43 @@ fn trap_trace_pipe_has_no_header() {
     let capture = events(&["block_bio_queue: 8,1 RA 2048 + 8 [less]"]);
     assert_eq!((capture.events.len(), capture.header.tracer), (1, None));
     assert_eq!(capture.header.format, "ftrace text");
+}
+
+#[test]
+fn trap_threads_without_a_name() {
+    let capture = read_text(&format!(
+        "           <...>-12      [000] .....     1.000000: {READ}\n\
+         \x20          <...>-13      [001] .....     1.000010: {READ}\n"
+    ));
+    assert!(capture.losses.0.is_empty(), "{}", capture.losses);
+    let source = streams::build(&capture, "x", &StreamOptions::default()).expect("reads");
+    assert_eq!(source.threads, ["<...>-12", "<...>-13"]);
+}
+
+#[test]
+fn trap_new_thread_named_like_a_field() {
+    let capture = events(&[
+        "task_newtask: pid=7 comm=a clone_flags=1 b clone_flags=3d0f00 oom_score_adj=0",
+        "task_newtask: pid=0x8 comm=a clone_flags=0x11 oom_score_adj=0",
+    ]);
+    let expected = [(7, 0x3d_0f00), (8, 0x11)];
+    let expected = expected.map(|(pid, clone_flags)| EventKind::NewTask { pid, clone_flags });
+    assert_eq!(kinds(&capture), expected);
+}
+
+/// The table above names tests that are there.
+#[test]
+fn every_trap_has_its_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let table = include_str!("traps.rs").lines().filter_map(|line| line.strip_prefix("//! | "));
+    let names = table.flat_map(|row| row.split('`')).filter_map(|word| word.split_once("::"));
+    let names: Vec<_> = names.filter(|(_, name)| !name.contains(' ')).collect();
+    assert!(names.len() > 50, "{}", names.len());
+    for (module, name) in names {
+        let path = folder.join(module).with_extension("rs");
+        let source = std::fs::read_to_string(&path).expect("the module is there");
+        assert!(source.contains(&format!("#[test]\nfn {name}()")), "{module}::{name}");
+    }
 }
 
 #[test]

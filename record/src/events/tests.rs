@@ -27,6 +27,7 @@ impl Tree {
             let fields = match event.split_once('/').map(|(system, _)| system) {
                 Some("filemap" | "readahead") => "dev_t s_dev;\n\tfield:unsigned long i_ino;",
                 Some("xfs") => "dev_t dev;\n\tfield:xfs_ino_t ino;",
+                Some("task") => "pid_t pid;\n\tfield:u64 clone_flags;",
                 _ => "dev_t dev;",
             };
             let folder = tree.0.path().join(event);
@@ -50,7 +51,7 @@ impl Tree {
     fn linux_6_18() -> Self {
         let all = UP_TO_6_11.into_iter().chain(SINCE_6_12).chain(READAHEAD).chain(BLOCK);
         let calls = ["syscalls/sys_enter_pread64", "syscalls/sys_enter_read"];
-        Self::new(all.chain([XFS_READ]).chain(calls))
+        Self::new(all.chain([XFS_READ, NEW_TASK]).chain(calls))
     }
 
     fn choose(&self, target: &Target) -> Result<Choice, RecordError> {
@@ -85,14 +86,20 @@ fn filter<'c>(choice: &'c Choice, event: &str) -> Option<&'c str> {
 }
 
 #[test]
-fn xfs_on_6_18_needs_no_system_calls() {
+fn reads_of_xfs_are_exact_and_calls_tell_their_open_files() {
     let tree = Tree::linux_6_18();
     let choice = tree.choose(&filesystem("xfs")).expect("everything is there");
     assert_eq!(choice.reads, Fidelity::Exact);
     assert_eq!(choice.notes, [""; 0]);
     assert!(names(&choice).contains(XFS_READ));
     assert!(READAHEAD.into_iter().chain(BLOCK).all(|event| names(&choice).contains(event)));
-    assert!(!names(&choice).iter().any(|name| name.starts_with("syscalls/")));
+    for event in ["syscalls/sys_enter_read", NEW_TASK] {
+        assert_eq!(filter(&choice, event), Some("common_pid > 4711"));
+    }
+    let contained = tree.choose_as(&filesystem("xfs"), false).expect("everything needed is there");
+    assert_eq!(contained.reads, Fidelity::Exact);
+    let needs_numbers = |name: &&str| name.starts_with("syscalls/") || name.starts_with("task/");
+    assert!(!names(&contained).iter().any(needs_numbers));
 }
 
 #[test]

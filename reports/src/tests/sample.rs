@@ -322,7 +322,9 @@ pub(crate) fn workload() -> ReplayReport {
 }
 
 pub(crate) fn inspected() -> InspectReport {
-    let percentiles = |count, p50, p90, p99, max| Some(Percentiles { count, p50, p90, p99, max });
+    let percentiles = |count, p50, p90, p99, max| {
+        Some(Percentiles { count, p50, p90, p99, max, within_ppm: None })
+    };
     let reads = DeviceReads { count: 3327, bytes: 512 << 20 };
     InspectReport {
         schema: "rareplay.inspect/1",

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::extents::Extents;
+use super::window::Taker;
 use crate::access::{FileExtent, RecordedRead};
 use crate::event::{Device, Event, EventKind, Extent, Rwbs};
 use crate::units::{PageIndex, SECTORS_PER_PAGE, Sector, Time};
@@ -17,18 +19,39 @@ struct Unread {
     runs: VecDeque<(u32, PageIndex, u64)>,
 }
 
+/// Runs of pages that a thread may leave unread; no window has as many.
+const UNREAD_RUNS_MAX: usize = 1 << 16;
+
 /// Collects device reads and extents.
-#[derive(Default)]
 pub(super) struct Blocks {
     unread: FxHashMap<u32, Unread>,
-    extents: FxHashMap<u32, Vec<FileExtent>>,
+    extents: Extents,
     /// Devices that read folios of files: not always the `s_dev` of the filesystem.
     devices: FxHashSet<Device>,
-    reads: Vec<(Device, RecordedRead)>,
+    /// Reads whose file is not looked up yet, in the order they were issued.
+    reads: VecDeque<Issued>,
+    /// How many there were before these.
+    settled: usize,
+    /// Sectors of the largest read of each device.
+    largest: FxHashMap<Device, u64>,
+    /// Where all is kept: what becomes of reads and bios.
+    fates: Option<Fates>,
+    pub(super) metadata_reads: u64,
+}
+
+/// A read with the event that showed it.
+struct Issued {
+    seq: u64,
+    device: Device,
+    read: RecordedRead,
+}
+
+#[derive(Default)]
+struct Fates {
+    /// Number of the read that was issued there and has not completed.
     outstanding: FxHashMap<(Device, Sector), usize>,
     /// Sectors of data bios whose request was not issued yet: first to end.
     queued: BTreeMap<(Device, Sector), Sector>,
-    pub(super) metadata_reads: u64,
 }
 
 fn is_data_read(rwbs: Rwbs) -> bool {
@@ -36,6 +59,20 @@ fn is_data_read(rwbs: Rwbs) -> bool {
 }
 
 impl Blocks {
+    /// With everything kept, or what may still matter.
+    pub(super) fn new(is_whole: bool) -> Self {
+        Self {
+            unread: FxHashMap::default(),
+            extents: Extents::new(is_whole),
+            devices: FxHashSet::default(),
+            reads: VecDeque::new(),
+            settled: 0,
+            largest: FxHashMap::default(),
+            fates: is_whole.then(Fates::default),
+            metadata_reads: 0,
+        }
+    }
+
     /// A folio of `file` was added by thread `pid`.
     pub(super) fn added(&mut self, pid: u32, file: u32, page: PageIndex, pages: u64) {
         let runs = &mut self.unread.entry(pid).or_default().runs;
@@ -44,6 +81,9 @@ impl Blocks {
                 *len += pages;
             }
             _ => runs.push_back((file, page, pages)),
+        }
+        if runs.len() > UNREAD_RUNS_MAX {
+            runs.pop_front();
         }
     }
 
@@ -55,24 +95,17 @@ impl Blocks {
     }
 
     /// Takes in a block event.
-    pub(super) fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, seq: u64, event: &Event, taker: &mut impl Taker) {
         match event.kind {
             EventKind::BioQueue { extent, rwbs } if is_data_read(rwbs) => {
-                let end = extent.sector + extent.sectors;
-                self.queued.insert((extent.device, extent.sector), end);
-                self.bio(event.pid, extent);
+                if let Some(fates) = &mut self.fates {
+                    let end = extent.sector + extent.sectors;
+                    fates.queued.insert((extent.device, extent.sector), end);
+                }
+                self.bio(event.pid, extent, taker);
             }
             EventKind::RqIssue { extent, rwbs } if is_data_read(rwbs) => {
-                self.issued(extent);
-                self.outstanding.insert((extent.device, extent.sector), self.reads.len());
-                let read = RecordedRead {
-                    sector: extent.sector,
-                    sectors: extent.sectors,
-                    issued: event.time,
-                    completed: None,
-                    target: None,
-                };
-                self.reads.push((extent.device, read));
+                self.issue(seq, extent, event.time);
             }
             EventKind::RqIssue { rwbs, .. } if rwbs.read => self.metadata_reads += 1,
             EventKind::RqComplete { extent, .. } => self.complete(extent, event.time),
@@ -80,7 +113,19 @@ impl Blocks {
         }
     }
 
-    fn bio(&mut self, pid: u32, extent: Extent) {
+    fn issue(&mut self, seq: u64, extent: Extent, now: Time) {
+        let Extent { device, sector, sectors } = extent;
+        if let Some(fates) = &mut self.fates {
+            fates.issued(extent);
+            fates.outstanding.insert((device, sector), self.settled + self.reads.len());
+        }
+        let largest = self.largest.entry(device).or_default();
+        *largest = sectors.max(*largest);
+        let read = RecordedRead { sector, sectors, issued: now, completed: None, target: None };
+        self.reads.push_back(Issued { seq, device, read });
+    }
+
+    fn bio(&mut self, pid: u32, extent: Extent, taker: &mut impl Taker) {
         let Some(unread) = self.unread.get_mut(&pid) else {
             return;
         };
@@ -93,7 +138,8 @@ impl Blocks {
             let take = pages.min(*len);
             self.devices.insert(extent.device);
             let learned = FileExtent { page: *first, pages: take, sector };
-            learn(self.extents.entry(*file).or_default(), learned);
+            self.extents.learn(*file, learned);
+            taker.extent(*file, learned);
             *first += take;
             *len -= take;
             if *len == 0 {
@@ -104,6 +150,51 @@ impl Blocks {
         }
     }
 
+    fn complete(&mut self, extent: Extent, time: Time) {
+        let Some(fates) = &mut self.fates else { return };
+        if let Some(number) = fates.outstanding.remove(&(extent.device, extent.sector))
+            && let Some(issued) = self.reads.get_mut(number - self.settled)
+        {
+            issued.read.completed = Some(time);
+        }
+    }
+
+    /// Looks up the files of reads before the event `end`, and hands out those of devices that files
+    /// lie on.
+    pub(super) fn settle(&mut self, end: u64, taker: &mut impl Taker) {
+        while self.reads.front().is_some_and(|issued| issued.seq < end) {
+            let Some(issued) = self.reads.pop_front() else { return };
+            self.settled += 1;
+            if self.devices.contains(&issued.device) {
+                let target = self.extents.page_at(issued.read.sector);
+                taker.read(&RecordedRead { target, ..issued.read });
+            }
+        }
+    }
+
+    /// The extents of `file`, sorted and joined.
+    pub(super) fn extents(&self, file: u32) -> Vec<FileExtent> {
+        self.extents.of(file)
+    }
+
+    /// Sectors of the largest read of a file.
+    pub(super) fn largest_sectors(&self) -> u64 {
+        let of_files = self.largest.iter().filter(|(device, _)| self.devices.contains(device));
+        of_files.map(|(_, sectors)| *sectors).max().unwrap_or(0)
+    }
+
+    /// Data bios that were queued and not seen issued, where any request was.
+    pub(super) fn take_unissued(&mut self) -> Vec<(Sector, u64)> {
+        let queued = self.fates.take().unwrap_or_default().queued;
+        if self.largest.is_empty() {
+            return Vec::new();
+        }
+        let of_files = queued.into_iter().filter(|((device, _), _)| self.devices.contains(device));
+        of_files.map(|((_, first), end)| (first, end - first)).collect()
+    }
+}
+
+impl Fates {
     /// Takes the sectors of a request out of the queued ones.
     fn issued(&mut self, extent: Extent) {
         let device = extent.device;
@@ -122,81 +213,4 @@ impl Blocks {
             }
         }
     }
-
-    fn complete(&mut self, extent: Extent, time: Time) {
-        if let Some(read) = self.outstanding.remove(&(extent.device, extent.sector)) {
-            self.reads[read].1.completed = Some(time);
-        }
-    }
-
-    /// The extents of `file`, sorted and joined.
-    pub(super) fn extents(&mut self, file: u32) -> Vec<FileExtent> {
-        let mut extents = self.extents.remove(&file).unwrap_or_default();
-        extents.sort_by_key(|extent| extent.page);
-        let mut joined: Vec<FileExtent> = Vec::with_capacity(extents.len());
-        for extent in extents {
-            match joined.last_mut() {
-                Some(last) if continues(last, &extent) => {
-                    last.pages = last.pages.max(extent.page + extent.pages - last.page);
-                }
-                // A page that was read twice from different places keeps its first place.
-                Some(last) if last.page + last.pages > extent.page => {}
-                _ => joined.push(extent),
-            }
-        }
-        joined
-    }
-
-    /// Gives a file another number.
-    pub(super) fn renumber(&mut self, old: u32, new: u32) {
-        if let Some(extents) = self.extents.remove(&old) {
-            self.extents.insert(new, extents);
-        }
-    }
-
-    /// Puts back extents that were taken.
-    pub(super) fn keep_extents(&mut self, file: u32, extents: Vec<FileExtent>) {
-        self.extents.insert(file, extents);
-    }
-
-    /// Data bios that were queued and not seen issued, where any request was.
-    pub(super) fn take_unissued(&mut self) -> Vec<(Sector, u64)> {
-        let queued = std::mem::take(&mut self.queued);
-        if self.reads.is_empty() {
-            return Vec::new();
-        }
-        let of_files = queued.into_iter().filter(|((device, _), _)| self.devices.contains(device));
-        of_files.map(|((_, first), end)| (first, end - first)).collect()
-    }
-
-    /// All data reads of the devices that files lie on, in the order they were issued.
-    pub(super) fn into_reads(self) -> Vec<RecordedRead> {
-        let devices = self.devices;
-        let reads = self.reads.into_iter().filter(|(device, _)| devices.contains(device));
-        reads.map(|(_, read)| read).collect()
-    }
-}
-
-/// Whether `next` lies where `extent` would go on, so that both are one extent.
-fn continues(extent: &FileExtent, next: &FileExtent) -> bool {
-    (extent.page..=extent.page + extent.pages).contains(&next.page)
-        && next.sector == extent.sector + (next.page - extent.page) * SECTORS_PER_PAGE
-}
-
-fn learn(extents: &mut Vec<FileExtent>, learned: FileExtent) {
-    match extents.last_mut() {
-        Some(last) if continues(last, &learned) => {
-            last.pages = last.pages.max(learned.page + learned.pages - last.page);
-        }
-        _ => extents.push(learned),
-    }
-}
-
-/// The page of a file that a sector holds, by its extents.
-pub(super) fn page_at(extents: &[FileExtent], sector: Sector) -> Option<PageIndex> {
-    extents.iter().find_map(|extent| {
-        let sectors = extent.pages * SECTORS_PER_PAGE;
-        (extent.sector <= sector && sector < extent.sector + sectors)
-            .then(|| extent.page + (sector - extent.sector) / SECTORS_PER_PAGE)
-    })
 }

@@ -2,33 +2,24 @@
 
 use rustc_hash::FxHashMap;
 
-use super::blocks::{self, Blocks};
-use super::opens::{self, RaPages, Raw};
+use super::blocks::Blocks;
+use super::opens::{RaPages, Raw};
 use super::page_set::PageSet;
 use super::settings::Seen;
 use super::syscalls::{Advice, Syscalls};
+use super::window::{Key, Sizes, Taker, Window};
 use super::{StreamError, StreamOptions};
 use crate::access::{
-    Access, AccessKind, Anchor, AnchorKind, Fidelity, File, FileExtent, Recorded, RecordedFolio,
-    RecordedRead, Source,
+    Access, AccessKind, Anchor, AnchorKind, Fidelity, File, FileExtent, Open, Recorded,
+    RecordedFolio, Source,
 };
 use crate::capture::{Capture, LossKind};
-use crate::event::{Event, EventKind, FileId, RecordedRa};
-use crate::settings::Settings;
+use crate::event::{Comm, Event, EventKind, FileId, RecordedRa};
 use crate::sidecar::FileFacts;
 use crate::units::{ByteOffset, Order, PAGE_SHIFT, PageIndex, SECTORS_PER_PAGE, Time};
 
-pub(super) fn build(
-    capture: &Capture,
-    name: &str,
-    options: &StreamOptions,
-) -> Result<Source, StreamError> {
-    let mut builder = Builder::new(capture, &options.files);
-    for (seq, event) in capture.events.iter().enumerate() {
-        builder.event(seq as u64, event);
-    }
-    builder.finish(capture, name, options)
-}
+/// How often what has waited long enough is passed on, in events.
+const SETTLE_EVENTS: u64 = 1024;
 
 /// What the events say about a file.
 struct FileState {
@@ -37,14 +28,36 @@ struct FileState {
     pages_max: u64,
     ever: PageSet,
     cached: Vec<(PageIndex, Order)>,
+    accesses: u64,
+    /// Whether any of these is not an eviction, which happens to files of all programs.
     accessed: bool,
+}
+
+/// The files of a pass by number.
+struct Files {
+    states: Vec<FileState>,
+    /// Size of files of which nothing tells it.
+    default_bytes: Option<u64>,
+}
+
+impl Sizes for Files {
+    fn stated(&self, file: u32) -> Option<u64> {
+        self.states[file as usize].size_bytes
+    }
+
+    fn likely(&self, file: u32) -> u64 {
+        let state = &self.states[file as usize];
+        state.size_bytes.or(self.default_bytes).unwrap_or(state.pages_max << PAGE_SHIFT)
+    }
 }
 
 /// The access a thread is in.
 #[derive(Clone, Copy)]
 struct Current {
-    raw: usize,
+    raw: Key,
     file: u32,
+    /// Whether it is a read, and not a fault.
+    is_read: bool,
     /// Pages asked for, `None` when an earlier event than the one that shows them opened it.
     first: PageIndex,
     last: PageIndex,
@@ -66,73 +79,153 @@ struct ThreadState {
     current: Option<Current>,
     covered: Option<Covered>,
     last_event: Time,
+    /// Its last access, whatever became of it.
+    last_access: Option<Key>,
     /// A fault of this page dropped the lock and will be tried again.
     faulted: Option<(u32, PageIndex)>,
 }
 
-struct Builder<'a> {
-    capture: &'a Capture,
+/// A pass over the events of a capture that finds its accesses.
+///
+/// Everything it finds goes to a [`Taker`], in order. What it holds itself is bounded by a constant
+/// and what there are of threads, files and open files, unless it is told to keep everything.
+pub struct Pass<'a, T> {
+    options: &'a StreamOptions,
     /// What the sidecar says of files.
     known: FxHashMap<FileId, &'a FileFacts>,
-    files: Vec<FileState>,
+    files: Files,
     file_index: FxHashMap<FileId, u32>,
     threads: FxHashMap<u32, ThreadState>,
-    thread_names: Vec<String>,
-    raws: Vec<Raw>,
+    thread_names: Vec<(Comm, u32)>,
+    window: Window<T>,
+    /// Whether all is kept that a replay needs beside the accesses.
+    is_whole: bool,
+    /// Whether insertions stand for accesses.
+    is_inferring: bool,
     anchors: Vec<Anchor>,
-    folios: Vec<RecordedFolio>,
     descriptors: FxHashMap<u64, u32>,
     syscalls: Syscalls,
     blocks: Blocks,
     seen: Seen,
     fidelity: Fidelity,
+    events: u64,
+    kernel_min: (u32, u32),
+    /// Whether anything was inserted.
+    inserts: bool,
+    /// Whether anything was accessed.
+    accessed: bool,
     implausible_events: u64,
 }
 
-impl<'a> Builder<'a> {
-    fn new(capture: &'a Capture, known: &'a [FileFacts]) -> Self {
+/// What a pass gave.
+pub struct Passed<T> {
+    /// Everything but what went to the taker: no accesses, no insertions, no device reads.
+    pub source: Source,
+    /// Index into [`Source::files`] by the number of the file in the pass; `None` for files that
+    /// nothing accessed.
+    pub files: Vec<Option<u32>>,
+    /// Index into [`Source::opens`] by the number of the open file in the pass.
+    pub opens: Vec<Option<u32>>,
+    /// Accesses of the files of the source.
+    pub accesses: u64,
+    /// Whoever took what was found.
+    pub taker: T,
+}
+
+impl<'a, T: Taker> Pass<'a, T> {
+    /// A pass that keeps everything to its end.
+    pub(super) fn whole(options: &'a StreamOptions, taker: T) -> Self {
+        Self::new(options, taker, None)
+    }
+
+    /// A pass that passes accesses on `events` events after it has chosen their open file, for which
+    /// it waits as long.
+    pub fn windowed(options: &'a StreamOptions, taker: T, events: u64) -> Self {
+        Self::new(options, taker, Some(events))
+    }
+
+    /// Takes what readahead did for what the program asked for: nothing else is there.
+    #[must_use]
+    pub fn inferring(self) -> Self {
+        Self { is_inferring: true, fidelity: Fidelity::Insertions, ..self }
+    }
+
+    fn new(options: &'a StreamOptions, taker: T, window: Option<u64>) -> Self {
+        let default_bytes = options.settings.file_size_bytes.value;
         Self {
-            capture,
-            known: known.iter().map(|file| (file.id(), file)).collect(),
-            files: Vec::new(),
+            options,
+            known: options.files.iter().map(|file| (file.id(), file)).collect(),
+            files: Files { states: Vec::new(), default_bytes },
             file_index: FxHashMap::default(),
             threads: FxHashMap::default(),
             thread_names: Vec::new(),
-            raws: Vec::new(),
+            window: Window::new(taker, window),
+            is_whole: window.is_none(),
+            is_inferring: false,
             anchors: Vec::new(),
-            folios: Vec::new(),
             descriptors: FxHashMap::default(),
             syscalls: Syscalls::default(),
-            blocks: Blocks::default(),
+            blocks: Blocks::new(window.is_none()),
             seen: Seen::default(),
             fidelity: Fidelity::Exact,
+            events: 0,
+            kernel_min: (0, 0),
+            inserts: false,
+            accessed: false,
             implausible_events: 0,
         }
     }
 
+    /// Whether any event so far shows what a program asked for.
+    pub fn has_accesses(&self) -> bool {
+        self.accessed
+    }
+
     fn file(&mut self, id: FileId) -> u32 {
         *self.file_index.entry(id).or_insert_with(|| {
-            self.files.push(FileState {
+            self.files.states.push(FileState {
                 id,
                 size_bytes: self.known.get(&id).map(|known| known.size_bytes),
                 pages_max: 0,
                 ever: PageSet::default(),
                 cached: Vec::new(),
+                accesses: 0,
                 accessed: false,
             });
-            self.files.len() as u32 - 1
+            self.files.states.len() as u32 - 1
         })
+    }
+
+    fn state(&mut self, file: u32) -> &mut FileState {
+        &mut self.files.states[file as usize]
     }
 
     fn thread(&mut self, event: &Event) -> &mut ThreadState {
         self.threads.entry(event.pid).or_insert_with(|| {
-            let name = self.capture.comms.name(event.comm);
-            self.thread_names.push(format!("{name}-{}", event.pid));
+            self.thread_names.push((event.comm, event.pid));
             ThreadState { index: self.thread_names.len() as u32 - 1, ..ThreadState::default() }
         })
     }
 
-    fn event(&mut self, seq: u64, event: &Event) {
+    /// Takes in the next event.
+    pub fn event(&mut self, event: &Event) {
+        let seq = self.events;
+        self.events += 1;
+        if seq % SETTLE_EVENTS == 0 {
+            self.settle();
+        }
+        self.kernel_min = self.kernel_min.max(since(&event.kind));
+        self.take_in(seq, event);
+    }
+
+    /// Passes on what has waited long enough.
+    fn settle(&mut self) {
+        self.window.settle(self.events, &self.files);
+        let settled = self.window.settled(self.events);
+        self.blocks.settle(settled, self.window.taker());
+    }
+
+    fn take_in(&mut self, seq: u64, event: &Event) {
         if !is_plausible(&event.kind) {
             self.implausible_events += 1;
             return;
@@ -140,8 +233,9 @@ impl<'a> Builder<'a> {
         match event.kind {
             EventKind::BufferedRead { file, size_bytes, pos, count } => {
                 let file = self.file(file);
-                self.files[file as usize].size_bytes = Some(size_bytes);
-                self.begin_read(seq, event, file, pos, count, None);
+                self.state(file).size_bytes = Some(size_bytes);
+                let descriptor = self.syscalls.reading(event.pid);
+                self.begin_read(seq, event, file, pos, count, descriptor);
             }
             EventKind::GetPages { file, index, last } => {
                 let file = self.file(file);
@@ -181,7 +275,9 @@ impl<'a> Builder<'a> {
             }
             EventKind::SyscallEnter { call, args } => {
                 self.end_access(event.pid);
-                self.syscalls.enter(event.pid, call, args, seq);
+                if let Some(advice) = self.syscalls.enter(seq, event, call, args) {
+                    self.advise(advice);
+                }
             }
             EventKind::SyscallExit { ret, .. } => {
                 self.syscalls.exit(event.pid, ret);
@@ -190,9 +286,12 @@ impl<'a> Builder<'a> {
             EventKind::BioQueue { .. }
             | EventKind::RqIssue { .. }
             | EventKind::RqComplete { .. } => {
-                self.blocks.event(event);
+                self.blocks.event(seq, event, self.window.taker());
             }
             EventKind::BioSplit { rwbs, .. } => self.seen.split |= rwbs.read && !rwbs.meta,
+            EventKind::NewTask { pid, clone_flags } => {
+                self.syscalls.new_task(event.pid, pid, clone_flags);
+            }
             EventKind::BioMerge { .. } | EventKind::Unplug { .. } => {}
         }
         if let Some(thread) = self.threads.get_mut(&event.pid) {
@@ -200,21 +299,25 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn push(&mut self, seq: u64, event: &Event, file: u32, kind: AccessKind) -> usize {
+    fn push(&mut self, seq: u64, event: &Event, file: u32, kind: AccessKind) -> Key {
         let thread = self.thread(event);
         let think_ns = if thread.last_event.0 == 0 { 0 } else { event.time - thread.last_event };
         let access =
             Access { time: event.time, seq, thread: thread.index, open: 0, think_ns, kind };
-        self.files[file as usize].accessed = true;
-        self.raws.push(Raw {
-            access,
-            file,
-            descriptor: None,
-            before: None,
-            window_after: None,
-            shows_random: false,
-        });
-        self.raws.len() - 1
+        let key = self.add(Raw::new(file, access));
+        self.thread(event).last_access = Some(key);
+        key
+    }
+
+    fn add(&mut self, raw: Raw) -> Key {
+        let file = self.state(raw.file);
+        file.accesses += 1;
+        // An eviction belongs to no program.
+        if !matches!(raw.access.kind, AccessKind::Evict { .. }) {
+            file.accessed = true;
+            self.accessed = true;
+        }
+        self.window.push(raw)
     }
 
     fn begin_read(
@@ -225,14 +328,25 @@ impl<'a> Builder<'a> {
         pos: ByteOffset,
         count: u64,
         descriptor: Option<u64>,
-    ) {
+    ) -> Key {
         self.end_access(event.pid);
         self.blocks.forget_unread(event.pid);
         let raw = self.push(seq, event, file, AccessKind::Read { pos, count });
-        self.raws[raw].descriptor = descriptor;
+        if let Some(waiting) = self.window.get(raw) {
+            waiting.descriptor = descriptor;
+        }
+        if let Some(descriptor) = descriptor
+            && self.descriptors.insert(descriptor, file).is_none()
+        {
+            for advice in self.syscalls.advice_on(descriptor) {
+                self.advise(advice);
+            }
+        }
         let last = ByteOffset((pos.0 + count).max(pos.0 + 1) - 1).page();
-        let current = Current { raw, file, first: pos.page(), last, paged: false };
+        let first = pos.page();
+        let current = Current { raw, file, is_read: true, first, last, paged: false };
         self.thread(event).current = Some(current);
+        raw
     }
 
     /// A thread's access is over: what it read and nobody inserted was cached from the start.
@@ -244,10 +358,10 @@ impl<'a> Builder<'a> {
         let Some(current) = thread.current.take() else {
             return;
         };
-        let AccessKind::Read { .. } = self.raws[current.raw].access.kind else {
+        if !current.is_read || !self.is_whole {
             return;
-        };
-        let file = &mut self.files[current.file as usize];
+        }
+        let file = self.state(current.file);
         let size_bytes = file.size_bytes.unwrap_or(u64::MAX);
         let Some(file_last) = size_bytes.checked_sub(1).map(|last| last >> PAGE_SHIFT) else {
             return;
@@ -269,7 +383,7 @@ impl<'a> Builder<'a> {
         file: u32,
         index: PageIndex,
         last: PageIndex,
-    ) -> usize {
+    ) -> Key {
         let current = self.thread(event).current;
         if let Some(current) = current.filter(|current| current.file == file) {
             if !current.paged {
@@ -280,22 +394,30 @@ impl<'a> Builder<'a> {
             }
         }
         if let Some(call) = self.syscalls.claim_read(event.pid, index) {
-            self.begin_read(call.seq, event, file, call.pos, call.count, Some(call.descriptor));
-            self.descriptors.insert(call.descriptor, file);
-        } else {
-            let pos = index.offset();
-            let count = (last + 1).offset().0.saturating_sub(pos.0);
-            self.begin_read(seq, event, file, pos, count, None);
-            self.fidelity = self.fidelity.max(Fidelity::Page);
-            if let Some(current) = &mut self.thread(event).current {
-                current.paged = true;
-            }
+            return self.begin_read(
+                call.seq,
+                event,
+                file,
+                call.pos,
+                call.count,
+                Some(call.descriptor),
+            );
         }
-        self.raws.len() - 1
+        let pos = index.offset();
+        let count = (last + 1).offset().0.saturating_sub(pos.0);
+        let raw = self.begin_read(seq, event, file, pos, count, None);
+        self.fidelity = self.fidelity.max(Fidelity::Page);
+        if let Some(current) = &mut self.thread(event).current {
+            current.paged = true;
+        }
+        raw
     }
 
     fn anchor(&mut self, seq: u64, event: &Event, page: PageIndex, kind: AnchorKind) {
         let thread = self.thread(event).index;
+        if !self.is_whole {
+            return;
+        }
         self.anchors.push(Anchor { seq, thread, page, kind });
     }
 
@@ -316,19 +438,19 @@ impl<'a> Builder<'a> {
         ra: RecordedRa,
         kind: AnchorKind,
     ) {
-        let in_fault = self.thread(event).current.is_some_and(|current| {
-            !matches!(self.raws[current.raw].access.kind, AccessKind::Read { .. })
-        });
         *self.seen.ra_pages.entry(ra.ra_pages).or_default() += 1;
-        let raw = if in_fault {
-            self.thread(event).current.map_or(0, |current| current.raw)
-        } else {
-            let last = PageIndex((index.0 + req_count).max(1) - 1);
-            let raw = self.current_read(seq, event, file, index, last);
-            self.anchor(seq, event, index, kind);
-            raw
+        let raw = match self.thread(event).current {
+            Some(fault) if !fault.is_read => fault.raw,
+            _ => {
+                let last = PageIndex((index.0 + req_count).max(1) - 1);
+                let raw = self.current_read(seq, event, file, index, last);
+                self.anchor(seq, event, index, kind);
+                raw
+            }
         };
-        self.raws[raw].before.get_or_insert(ra);
+        if let Some(waiting) = self.window.get(raw) {
+            waiting.before.get_or_insert(ra);
+        }
         let end = index.0 + req_count.max(1);
         self.thread(event).covered = Some(Covered { file, first: index.0, end });
     }
@@ -347,8 +469,10 @@ impl<'a> Builder<'a> {
         self.seen.large_windows += u64::from(order >= 2 && window.0 >= 4);
         let thread = self.thread(event);
         thread.covered = Some(Covered { file, first: index.0, end: index.0 + window.0 });
-        if let Some(current) = thread.current {
-            self.raws[current.raw].window_after = Some(window);
+        if let Some(current) = thread.current
+            && let Some(waiting) = self.window.get(current.raw)
+        {
+            waiting.window_after = Some(window);
         }
     }
 
@@ -372,13 +496,15 @@ impl<'a> Builder<'a> {
         let Some(current) = self.thread(event).current else {
             return;
         };
-        let raw = &self.raws[current.raw];
+        let Some(raw) = self.window.get(current.raw) else {
+            return;
+        };
         let Some(before) = raw.before.filter(|_| raw.window_after.is_none()) else {
             return;
         };
         let sequential = index.0.wrapping_sub(before.prev_pos.cast_unsigned() >> PAGE_SHIFT) <= 1;
         let window_due = index.0 == 0 || sequential;
-        self.raws[current.raw].shows_random |= window_due && before.ra_pages != 0;
+        raw.shows_random |= window_due && before.ra_pages != 0;
     }
 
     fn fault(&mut self, seq: u64, event: &Event, file: u32, index: PageIndex) {
@@ -386,13 +512,16 @@ impl<'a> Builder<'a> {
         self.end_access(event.pid);
         self.blocks.forget_unread(event.pid);
         self.fidelity = self.fidelity.max(Fidelity::Page);
+        let before = self.thread(event).last_access;
         let raw = self.push(seq, event, file, AccessKind::Fault { page: index, retry });
+        let state = self.state(file);
+        state.pages_max = state.pages_max.max(index.0 + 1);
         let thread = self.thread(event);
-        thread.current = Some(Current { raw, file, first: index, last: index, paged: false });
+        let (first, last) = (index, index);
+        thread.current = Some(Current { raw, file, is_read: false, first, last, paged: false });
         thread.faulted = Some((file, index));
         // A fault that fault-around looked at just before was not served by it.
-        let index = thread.index;
-        if let Some(before) = self.raws[..raw].iter_mut().rev().find(|r| r.access.thread == index)
+        if let Some(before) = before.and_then(|before| self.window.get(before))
             && let AccessKind::FaultAround { served, .. } = &mut before.access.kind
         {
             *served = false;
@@ -429,215 +558,153 @@ impl<'a> Builder<'a> {
         pfn: u64,
     ) {
         let pages = order.pages();
-        let state = &mut self.files[file as usize];
+        let (keeps, state) = (self.is_whole, self.state(file));
         state.pages_max = state.pages_max.max(page.0 + pages);
-        state.ever.insert(page.0, pages);
+        if keeps {
+            state.ever.insert(page.0, pages);
+        }
+        self.inserts = true;
         self.seen.large_folios |= order.0 > 0;
         self.blocks.added(event.pid, file, page, pages);
         let thread = self.thread(event).index;
-        self.folios.push(RecordedFolio { file, thread, page, order, pfn, time: event.time, seq });
+        if self.is_inferring {
+            let kind = AccessKind::Read { pos: page.offset(), count: pages << PAGE_SHIFT };
+            let access = Access { time: event.time, seq, thread, open: 0, think_ns: 0, kind };
+            self.add(Raw::new(file, access));
+        }
+        self.window.folio(RecordedFolio { file, thread, page, order, pfn, time: event.time, seq });
     }
 
     fn deleted(&mut self, seq: u64, event: &Event, file: u32, page: PageIndex, order: Order) {
-        let state = &mut self.files[file as usize];
-        if !state.ever.contains(page.0) {
+        let (keeps, state) = (self.is_whole, self.state(file));
+        if keeps && !state.ever.contains(page.0) {
             state.cached.push((page, order));
             state.ever.insert(page.0, order.pages());
         }
-        // An eviction belongs to no open; it is dealt to one of its file later.
-        let accessed = state.accessed;
+        // It belongs to no open; it is dealt to one of its file later.
         self.push(seq, event, file, AccessKind::Evict { page, order });
-        self.files[file as usize].accessed = accessed;
     }
 
-    fn finish(
-        mut self,
-        capture: &Capture,
-        name: &str,
-        options: &StreamOptions,
-    ) -> Result<Source, StreamError> {
+    /// Takes in advice, as soon as reads make the file of its descriptor known.
+    fn advise(&mut self, advice: Advice) {
+        let Some(&file) = self.descriptors.get(&advice.descriptor) else {
+            self.syscalls.keep(advice);
+            return;
+        };
+        let Advice { seq, event, descriptor, code, pos, count } = advice;
+        let kind = match code {
+            0 => AccessKind::AdviseNormal,
+            1 => AccessKind::AdviseRandom,
+            2 => AccessKind::AdviseSequential,
+            4 => AccessKind::DontNeed { pos: ByteOffset(pos), count },
+            // WILLNEED shows as order-0 readahead; NOREUSE changes nothing here.
+            _ => return,
+        };
+        self.seen.advised_sequential |= kind == AccessKind::AdviseSequential;
+        let thread = self.thread(&event).index;
+        let access = Access { time: event.time, seq, thread, open: 0, think_ns: 0, kind };
+        self.add(Raw { descriptor: Some(descriptor), ..Raw::new(file, access) });
+    }
+
+    /// Passes on what is left. `capture` is what else the capture says; its events are not looked at.
+    pub fn finish(mut self, capture: &Capture, name: &str) -> Result<Passed<T>, StreamError> {
         let pids: Vec<u32> = self.threads.keys().copied().collect();
         for pid in pids {
             self.end_access(pid);
         }
-        self.take_advice(capture);
-        if !self.files.iter().any(|file| file.accessed) {
-            self.infer(capture, name, options)?;
+        if !self.accessed {
+            return Err(self.no_accesses(name));
         }
-        self.drop_foreign_files();
-        let recorded = self.take_recorded();
-        let mut settings = options.settings.clone();
-        self.seen.apply(&mut settings, &recorded.reads);
+        self.blocks.settle(u64::MAX, self.window.taker());
+        let (taker, opens) = self.window.finish(&self.files);
+        let mut settings = self.options.settings.clone();
+        self.seen.apply(&mut settings, self.blocks.largest_sectors());
         if let Some(kernel) = &capture.header.kernel {
             settings.kernel.offer(kernel.clone(), crate::settings::Origin::Recorded);
         }
-        let sizes: Vec<_> = self.files.iter().map(|file| file.size_bytes).collect();
-        let ra_pages = RaPages {
+        let opens = opens.finish(RaPages {
             recorded: self.seen.device_ra_pages().unwrap_or(settings.ra_pages.value),
             wanted: settings.ra_pages.value,
-        };
-        let opens = opens::assign(&mut self.raws, &sizes, ra_pages);
-        let files = self.take_files(&settings);
+        });
+        let states = &self.files.states;
+        let files = renumber(states.iter().map(|file| file.accessed));
+        let of_files = |open: &Open| files[open.file as usize].map(|file| Open { file, ..*open });
+        let open_numbers = renumber(opens.iter().map(|open| of_files(open).is_some()));
+        let accessed = states.iter().filter(|file| file.accessed);
         let mut losses = capture.losses.clone();
         if let count @ 1.. = self.implausible_events {
             let what = || "an event that names a place no file has".to_owned();
             losses.add(LossKind::BadFields, count, what);
         }
-        Ok(Source {
-            name: name.to_owned(),
-            about: String::new(),
-            fidelity: self.fidelity,
-            settings,
+        let threads = self.thread_names.iter();
+        let threads = threads.map(|&(comm, pid)| format!("{}-{pid}", capture.comms.name(comm)));
+        let recorded = Recorded {
+            metadata_reads: self.blocks.metadata_reads,
+            unissued: self.blocks.take_unissued(),
+            ..Recorded::default()
+        };
+        Ok(Passed {
+            accesses: accessed.map(|file| file.accesses).sum(),
+            opens: open_numbers,
+            source: Source {
+                name: name.to_owned(),
+                about: String::new(),
+                fidelity: self.fidelity,
+                opens: opens.iter().filter_map(of_files).collect(),
+                files: take_files(self.files, &self.known, &self.blocks),
+                settings,
+                threads: threads.collect(),
+                accesses: Vec::new(),
+                anchors: self.anchors,
+                kernel_min: self.kernel_min,
+                recorded: Some(recorded),
+                losses,
+            },
             files,
-            opens,
-            threads: self.thread_names,
-            accesses: self.raws.into_iter().map(|raw| raw.access).collect(),
-            anchors: self.anchors,
-            kernel_min: kernel_min(capture),
-            recorded: Some(recorded),
-            losses,
+            taker,
         })
     }
 
-    /// Advice through descriptors whose file the reads made known.
-    fn take_advice(&mut self, capture: &Capture) {
-        for Advice { seq, pid, descriptor, code, pos, count } in
-            std::mem::take(&mut self.syscalls.advice)
-        {
-            let Some(&file) = self.descriptors.get(&descriptor) else {
-                continue;
-            };
-            let kind = match code {
-                0 => AccessKind::AdviseNormal,
-                1 => AccessKind::AdviseRandom,
-                2 => AccessKind::AdviseSequential,
-                4 => AccessKind::DontNeed { pos: ByteOffset(pos), count },
-                // WILLNEED shows as order-0 readahead; NOREUSE changes nothing here.
-                _ => continue,
-            };
-            self.seen.advised_sequential |= kind == AccessKind::AdviseSequential;
-            let event = &capture.events[seq as usize];
-            debug_assert_eq!(event.pid, pid);
-            let raw = self.push(seq, event, file, kind);
-            self.raws[raw].descriptor = Some(descriptor);
-            self.raws[raw].access.think_ns = 0;
+    fn no_accesses(&self, name: &str) -> StreamError {
+        let name = name.to_owned();
+        if self.inserts {
+            StreamError::OnlyInferred { name, fidelity: Fidelity::Insertions }
+        } else {
+            StreamError::NoAccesses { name, events: self.events }
         }
-        self.raws.sort_by_key(|raw| raw.access.seq);
     }
+}
 
-    /// Streams from what was inserted, where nothing shows what was asked for.
-    fn infer(
-        &mut self,
-        capture: &Capture,
-        name: &str,
-        options: &StreamOptions,
-    ) -> Result<(), StreamError> {
-        if self.folios.is_empty() {
-            let events = capture.events.len();
-            return Err(StreamError::NoAccesses { name: name.to_owned(), events });
-        }
-        self.fidelity = Fidelity::Insertions;
-        if !options.allow_inferred {
-            let fidelity = self.fidelity;
-            return Err(StreamError::OnlyInferred { name: name.to_owned(), fidelity });
-        }
-        for folio in self.folios.clone() {
-            let event = capture.events[folio.seq as usize];
-            let (pos, count) = (folio.page.offset(), folio.order.pages() << PAGE_SHIFT);
-            self.push(folio.seq, &event, folio.file, AccessKind::Read { pos, count });
-        }
-        Ok(())
+/// Where the files lie: by the sidecar, which knows all of it, unless the device reads say otherwise.
+fn extents(known: Option<&FileFacts>, seen: Vec<FileExtent>) -> Vec<FileExtent> {
+    match known.map(|known| &known.extents).filter(|whole| agrees(whole, &seen)) {
+        Some(whole) if !whole.is_empty() => whole.clone(),
+        _ => seen,
     }
+}
 
-    /// Keeps only files with an access, and renumbers them.
-    fn drop_foreign_files(&mut self) {
-        let mut renumbered = vec![None; self.files.len()];
-        let mut kept = 0;
-        for (file, place) in self.files.iter().zip(&mut renumbered) {
-            if file.accessed {
-                *place = Some(kept);
-                kept += 1;
-            }
+/// The files that were accessed.
+fn take_files(files: Files, known: &FxHashMap<FileId, &FileFacts>, blocks: &Blocks) -> Vec<File> {
+    let sizes: Vec<u64> = (0..files.states.len() as u32).map(|file| files.likely(file)).collect();
+    let numbered = files.states.into_iter().zip(0..).zip(sizes);
+    let accessed = numbered.filter(|((file, _), _)| file.accessed);
+    let file = |((file, number), size_bytes): ((FileState, u32), u64)| {
+        let known = known.get(&file.id).copied();
+        File {
+            id: file.id,
+            path: known.map(|known| known.path.clone()),
+            size_bytes,
+            cached: file.cached,
+            extents: extents(known, blocks.extents(number)),
         }
-        let renumber = |file: &mut u32| match renumbered[*file as usize] {
-            Some(place) => {
-                *file = place;
-                true
-            }
-            None => false,
-        };
-        self.raws.retain_mut(|raw| renumber(&mut raw.file));
-        self.folios.retain_mut(|folio| renumber(&mut folio.file));
-        for (old, new) in renumbered.iter().enumerate() {
-            if let Some(new) = new {
-                self.blocks.renumber(old as u32, *new);
-            }
-        }
-        self.files.retain(|file| file.accessed);
-    }
+    };
+    accessed.map(file).collect()
+}
 
-    fn take_recorded(&mut self) -> Recorded {
-        let extents: Vec<_> =
-            (0..self.files.len() as u32).map(|f| self.blocks.extents(f)).collect();
-        let mut blocks = std::mem::take(&mut self.blocks);
-        let metadata_reads = blocks.metadata_reads;
-        let unissued = blocks.take_unissued();
-        let mut reads: Vec<RecordedRead> = Vec::new();
-        let mut foreign_reads = 0;
-        for mut read in blocks.into_reads() {
-            read.target = extents.iter().enumerate().find_map(|(file, extents)| {
-                Some((file as u32, blocks::page_at(extents, read.sector)?))
-            });
-            foreign_reads += u64::from(read.target.is_none());
-            reads.push(read);
-        }
-        for (file, extents) in extents.into_iter().enumerate() {
-            self.blocks.keep_extents(file as u32, extents);
-        }
-        Recorded {
-            folios: std::mem::take(&mut self.folios),
-            reads,
-            metadata_reads,
-            foreign_reads,
-            unissued,
-        }
-    }
-
-    /// Where a file lies: by the sidecar, which knows all of it, unless the device reads say otherwise.
-    fn extents(&mut self, file: u32, id: FileId) -> Vec<FileExtent> {
-        let seen = self.blocks.extents(file);
-        let whole = self.known.get(&id).map(|known| &known.extents);
-        match whole.filter(|whole| agrees(whole, &seen)) {
-            Some(whole) if !whole.is_empty() => whole.clone(),
-            _ => seen,
-        }
-    }
-
-    fn take_files(&mut self, settings: &Settings) -> Vec<File> {
-        let read_ends = self.raws.iter().filter_map(|raw| match raw.access.kind {
-            AccessKind::Touch { page } | AccessKind::Fault { page, .. } => {
-                Some((raw.file, page.0 + 1))
-            }
-            _ => None,
-        });
-        let mut pages_max: Vec<u64> = self.files.iter().map(|file| file.pages_max).collect();
-        for (file, end) in read_ends {
-            pages_max[file as usize] = pages_max[file as usize].max(end);
-        }
-        let files = std::mem::take(&mut self.files).into_iter().enumerate();
-        files
-            .map(|(index, file)| File {
-                id: file.id,
-                path: self.known.get(&file.id).map(|known| known.path.clone()),
-                size_bytes: file
-                    .size_bytes
-                    .or(settings.file_size_bytes.value)
-                    .unwrap_or(pages_max[index] << PAGE_SHIFT),
-                cached: file.cached,
-                extents: self.extents(index as u32, file.id),
-            })
-            .collect()
-    }
+/// Numbers from 0 for what is kept.
+fn renumber(keep: impl Iterator<Item = bool>) -> Vec<Option<u32>> {
+    let mut next = 0..;
+    keep.map(|keep| if keep { next.next() } else { None }).collect()
 }
 
 /// Whether `whole` puts every page of `seen` where `seen` does.
@@ -651,8 +718,9 @@ fn agrees(whole: &[FileExtent], seen: &[FileExtent]) -> bool {
     })
 }
 
-fn kernel_min(capture: &Capture) -> (u32, u32) {
-    let since = |event: &Event| match event.kind {
+/// The first kernel (major, minor) with an event like this.
+fn since(kind: &EventKind) -> (u32, u32) {
+    match kind {
         EventKind::SyncRa { .. }
         | EventKind::AsyncRa { .. }
         | EventKind::RaOrder { .. }
@@ -662,8 +730,7 @@ fn kernel_min(capture: &Capture) -> (u32, u32) {
         }
         EventKind::AddToPageCache { order, .. } if order.0 > 0 => (5, 18),
         _ => (0, 0),
-    };
-    capture.events.iter().map(since).max().unwrap_or_default()
+    }
 }
 
 /// Pages of the largest file a replay takes: 256 TiB. State is kept per 16 MiB of a file.

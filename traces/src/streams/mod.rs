@@ -6,15 +6,20 @@
 
 mod blocks;
 mod builder;
+mod extents;
 mod opens;
 mod page_set;
 mod settings;
 mod syscalls;
+mod window;
 
-use crate::access::{Fidelity, Source};
+use crate::access::{Access, Fidelity, RecordedFolio, RecordedRead, Source};
 use crate::capture::Capture;
 use crate::settings::Settings;
 use crate::sidecar::FileFacts;
+
+pub use builder::{Pass, Passed};
+pub use window::Taker;
 
 /// A capture no access stream can be built from.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +38,7 @@ pub enum StreamError {
         /// The capture.
         name: String,
         /// Events in it.
-        events: usize,
+        events: u64,
     },
     /// A list of accesses without a read.
     #[error("no read in {name}, only writes and other accesses that readahead takes no part in")]
@@ -76,6 +81,73 @@ pub fn build(
             Ok(iolog.to_source(name, &options.settings, &capture.losses))
         }
         Some(_) => Err(StreamError::NoReads { name: name.to_owned() }),
-        None => builder::build(capture, name, options),
+        None => match of_events(capture, name, options, false) {
+            Err(StreamError::OnlyInferred { .. }) if options.allow_inferred => {
+                of_events(capture, name, options, true)
+            }
+            result => result,
+        },
+    }
+}
+
+fn of_events(
+    capture: &Capture,
+    name: &str,
+    options: &StreamOptions,
+    infer: bool,
+) -> Result<Source, StreamError> {
+    let mut pass = Pass::whole(options, Collector::default());
+    if infer {
+        pass = pass.inferring();
+    }
+    for event in &capture.events {
+        pass.event(event);
+    }
+    Ok(Collector::collected(pass.finish(capture, name)?))
+}
+
+/// Keeps all that a pass finds.
+#[derive(Default)]
+struct Collector {
+    accesses: Vec<(u32, Access)>,
+    folios: Vec<RecordedFolio>,
+    reads: Vec<RecordedRead>,
+}
+
+impl Taker for Collector {
+    fn access(&mut self, file: u32, _: u64, access: &Access) {
+        self.accesses.push((file, *access));
+    }
+
+    fn folio(&mut self, folio: &RecordedFolio) {
+        self.folios.push(*folio);
+    }
+
+    fn read(&mut self, read: &RecordedRead) {
+        self.reads.push(*read);
+    }
+}
+
+impl Collector {
+    /// The source with what was found, by the numbers that files and open files have there.
+    fn collected(passed: Passed<Self>) -> Source {
+        let Passed { mut source, files, opens, taker, .. } = passed;
+        let accesses = taker.accesses.into_iter().filter_map(|(file, access)| {
+            files[file as usize]?;
+            Some(Access { open: opens[access.open as usize]?, ..access })
+        });
+        source.accesses = accesses.collect();
+        let recorded = source.recorded.get_or_insert_default();
+        let folios = taker
+            .folios
+            .into_iter()
+            .filter_map(|folio| Some(RecordedFolio { file: files[folio.file as usize]?, ..folio }));
+        recorded.folios = folios.collect();
+        for read in taker.reads {
+            let target = read.target.and_then(|(file, page)| Some((files[file as usize]?, page)));
+            recorded.foreign_reads += u64::from(target.is_none());
+            recorded.reads.push(RecordedRead { target, ..read });
+        }
+        source
     }
 }

@@ -6,6 +6,9 @@
 //! `prev_pos` is where its last read ended, `size` and `async_size` what its
 //! last window was.
 
+use std::collections::VecDeque;
+
+use super::window::{Key, Sizes};
 use crate::access::{Access, AccessKind, Open, scaled_ra_pages};
 use crate::event::RecordedRa;
 
@@ -23,6 +26,19 @@ pub(super) struct Raw {
     pub(super) shows_random: bool,
 }
 
+impl Raw {
+    pub(super) fn new(file: u32, access: Access) -> Self {
+        Self {
+            access,
+            file,
+            descriptor: None,
+            before: None,
+            window_after: None,
+            shows_random: false,
+        }
+    }
+}
+
 /// What is known of an open file while accesses are dealt out.
 struct Known {
     index: u32,
@@ -32,6 +48,20 @@ struct Known {
     prev_pos: i64,
     window: (u64, u64),
     reads: bool,
+}
+
+impl Known {
+    fn new(index: u32, raw: &Raw) -> Self {
+        Self {
+            index,
+            descriptor: raw.descriptor,
+            last_thread: raw.access.thread,
+            last_used: 0,
+            prev_pos: -1,
+            window: (0, 0),
+            reads: false,
+        }
+    }
 }
 
 /// `ra_pages` of the device.
@@ -51,63 +81,93 @@ impl RaPages {
     }
 }
 
-/// Numbers the opens of each file and puts them into the accesses.
-///
-/// Returns the opens; `ra_pages` is set where it differs from the device's.
-pub(super) fn assign(raws: &mut [Raw], sizes: &[Option<u64>], ra_pages: RaPages) -> Vec<Open> {
-    let mut opens: Vec<Open> = Vec::new();
-    let mut triggered: Vec<bool> = Vec::new();
-    let mut known: Vec<Vec<Known>> = sizes.iter().map(|_| Vec::new()).collect();
-    for at in 0..raws.len() {
-        let raw = &raws[at];
-        let of_file = &mut known[raw.file as usize];
+/// An open file as it becomes known.
+struct Opened {
+    open: Open,
+    /// Whether an access through it triggered readahead.
+    triggered: bool,
+    /// The last `ra_pages` it was seen with, and the last that was another.
+    ra_pages: [Option<u64>; 2],
+}
+
+impl Opened {
+    fn new(file: u32) -> Self {
+        let open = Open { windowless: true, ..Open::new(file) };
+        Self { open, triggered: false, ra_pages: [None; 2] }
+    }
+
+    fn take_in(&mut self, raw: &Raw) {
+        self.open.random |= raw.shows_random;
+        self.open.windowless &= raw.window_after.is_none();
+        self.triggered |= raw.before.is_some();
+        if let Some(seen) = raw.before.map(|before| before.ra_pages)
+            && self.ra_pages[0] != Some(seen)
+        {
+            self.ra_pages = [Some(seen), self.ra_pages[0]];
+        }
+    }
+
+    fn finish(self, device: RaPages) -> Open {
+        Open {
+            windowless: self.open.windowless && self.triggered,
+            ra_pages: self.ra_pages.into_iter().flatten().find_map(|seen| device.of_open(seen)),
+            ..self.open
+        }
+    }
+}
+
+/// Deals accesses out to the open files of each file, one after the other.
+#[derive(Default)]
+pub(super) struct Opens {
+    opens: Vec<Opened>,
+    /// By file.
+    known: Vec<Vec<Known>>,
+}
+
+impl Opens {
+    /// Chooses the open file of the access at `at`; those before it have theirs.
+    pub(super) fn assign(
+        &mut self,
+        waiting: &mut VecDeque<(Key, Raw)>,
+        at: usize,
+        sizes: &impl Sizes,
+    ) {
+        let raw = &waiting[at].1;
+        let file = raw.file as usize;
+        if self.known.len() <= file {
+            self.known.resize_with(file + 1, Vec::new);
+        }
+        let of_file = &mut self.known[file];
         let mut is_new = false;
         let place = choose(of_file, raw).unwrap_or_else(|| {
             is_new = true;
-            of_file.push(Known {
-                index: opens.len() as u32,
-                descriptor: raw.descriptor,
-                last_thread: raw.access.thread,
-                last_used: 0,
-                prev_pos: -1,
-                window: (0, 0),
-                reads: false,
-            });
-            triggered.push(false);
-            opens.push(Open { windowless: true, ..Open::new(raw.file) });
+            of_file.push(Known::new(self.opens.len() as u32, raw));
+            self.opens.push(Opened::new(raw.file));
             of_file.len() - 1
         });
-        let open = &mut of_file[place];
-        remember(open, raw, sizes[raw.file as usize]);
-        let index = open.index;
+        let known = &mut of_file[place];
+        remember(known, raw, sizes.stated(raw.file));
+        let open = known.index;
+        self.opens[open as usize].take_in(raw);
         if is_new {
-            claim_silent_reads(&mut raws[..=at], index);
+            claim_silent_reads(waiting, at, open);
         }
-        let raw = &mut raws[at];
-        raw.access.open = index;
-        let entry = &mut opens[open.index as usize];
-        entry.random |= raw.shows_random;
-        triggered[index as usize] |= raw.before.is_some();
-        entry.windowless &= raw.window_after.is_none();
-        if let Some(own) = raw.before.and_then(|before| ra_pages.of_open(before.ra_pages)) {
-            entry.ra_pages = Some(own);
-        }
+        waiting[at].1.access.open = open;
     }
-    for (open, triggered) in opens.iter_mut().zip(triggered) {
-        open.windowless &= triggered;
+
+    /// The open files. `ra_pages` is set where it differs from the device's.
+    pub(super) fn finish(self, ra_pages: RaPages) -> Vec<Open> {
+        self.opens.into_iter().map(|opened| opened.finish(ra_pages)).collect()
     }
-    opens
 }
 
 /// Reads without a trigger say nothing of their open. Those of the same thread right before the
 /// first one that does, and that shows where they ended, went through the same open.
-fn claim_silent_reads(raws: &mut [Raw], open: u32) {
-    let Some((first, earlier)) = raws.split_last_mut() else { return };
-    let Some(before) = first.before.filter(|before| before.prev_pos >= 0) else { return };
-    let silent = earlier
-        .iter_mut()
-        .rev()
-        .filter(|raw| raw.file == first.file && raw.access.thread == first.access.thread);
+fn claim_silent_reads(waiting: &mut VecDeque<(Key, Raw)>, at: usize, open: u32) {
+    let Raw { file, access: Access { thread, .. }, before, .. } = waiting[at].1;
+    let Some(before) = before.filter(|before| before.prev_pos >= 0) else { return };
+    let earlier = waiting.range_mut(..at).rev().map(|(_, raw)| raw);
+    let silent = earlier.filter(|raw| raw.file == file && raw.access.thread == thread);
     for (distance, raw) in silent.take_while(|raw| raw.before.is_none()).enumerate() {
         let AccessKind::Read { pos, count } = raw.access.kind else { continue };
         if distance == 0 && (pos.0 + count).cast_signed() != before.prev_pos {

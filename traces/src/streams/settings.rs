@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::access::RecordedRead;
 use crate::settings::{Origin, Settings};
 use crate::units::{Order, PAGE_SHIFT, SECTOR_SHIFT};
 
@@ -43,14 +42,14 @@ impl Seen {
         Some(if doubled { smallest / 2 } else { smallest })
     }
 
-    pub(super) fn apply(&self, settings: &mut Settings, reads: &[RecordedRead]) {
+    /// Offers what was seen, `largest_sectors` being the size of the largest read of a file.
+    pub(super) fn apply(&self, settings: &mut Settings, largest_sectors: u64) {
         if let Some(ra_pages) = self.device_ra_pages() {
             settings.ra_pages.offer(ra_pages, Origin::Recorded);
         }
         if self.large_windows > 0 && !self.large_folios {
             settings.order_max.offer(Order(0), Origin::Recovered);
         }
-        let largest_sectors = reads.iter().map(|read| read.sectors).max().unwrap_or(0);
         let largest = largest_sectors << SECTOR_SHIFT >> PAGE_SHIFT;
         if let Some(pages) = self.io_pages(settings.ra_pages.value, largest) {
             settings.max_sectors_kb.offer(pages_kb(pages), Origin::Recovered);
