@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use analysis::compare::Metric;
+use analysis::fleet::Group;
 use analysis::sweep::{DEVICE, Goal};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Replay sources under other policies, one column per policy.
     Replay(ReplayArgs),
+    /// Put results of `replay --from-list` together into one table.
+    Merge(MergeArgs),
     /// Compare one source under two policies, with the proof that the replay is right.
     Compare(CompareArgs),
     /// Explain how two policies differ: first divergence, causes of small folios.
@@ -160,12 +164,39 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
 }
 
+/// What results of a list are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Machine.
+    Host,
+    /// Kernel.
+    Kernel,
+    /// What the machine was doing.
+    Workload,
+}
+
+impl From<By> for Group {
+    fn from(by: By) -> Self {
+        match by {
+            By::Host => Self::Host,
+            By::Kernel => Self::Kernel,
+            By::Workload => Self::Workload,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Captures.
-    #[arg(required = true, value_name = "CAPTURE")]
+    /// Captures, or results of `replay --from-list`.
+    #[arg(required = true, value_name = "CAPTURE|RESULTS")]
     pub(crate) captures: Vec<PathBuf>,
-    /// List only the files that most bytes were asked of.
+    /// Of results: what to put together; hosts if missing.
+    #[arg(long, value_enum, value_name = "LABEL")]
+    pub(crate) by: Option<By>,
+    /// Of results: what the worst are worst by, as budgets name it; `read_wait_ns.p99` if missing.
+    #[arg(long, value_name = "METRIC", value_parser = parse_metric)]
+    pub(crate) metric: Option<Metric>,
+    /// List only the files that most bytes were asked of; of results, the worst.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     #[command(flatten)]
@@ -221,11 +252,18 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Captures and workload descriptions.
-    #[arg(required = true, value_name = "SOURCE")]
+    #[arg(required_unless_present = "from_list", value_name = "SOURCE")]
     pub(crate) sources: Vec<PathBuf>,
     /// Policy to replay under; give it once per column.
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     pub(crate) policies: Vec<String>,
+    /// Replay every source of this list, and print a line of JSON for each, in any order.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["sources", "format"])]
+    pub(crate) from_list: Option<PathBuf>,
+    /// Keep the list's results in this table (.parquet) or folder instead; what is there already is
+    /// not done again.
+    #[arg(short = 'o', long = "output", value_name = "FILE|DIR", requires = "from_list")]
+    pub(crate) results: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) tree: TreeArgs,
     #[command(flatten)]
@@ -237,14 +275,27 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Results: tables, folders of them, or the lines that `replay --from-list` prints.
+    #[arg(required = true, value_name = "RESULTS")]
+    pub(crate) results: Vec<PathBuf>,
+    /// The table to write.
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// One capture or workload description, with --policy twice; or two captures, folders of
-    /// captures, or saved results, the one to start from first.
+    /// One capture, workload description or result of `replay --from-list`, with --policy twice; or
+    /// two captures, folders of captures, or saved results, the one to start from first.
     #[arg(required = true, num_args = 1..=2, value_name = "SOURCE")]
     pub(crate) sources: Vec<PathBuf>,
     /// The two policies, the one to start from first.
     #[arg(long = "policy", value_name = "POLICY")]
     pub(crate) policies: Vec<String>,
+    /// Of results of `replay --from-list`: compare what these come to, not source by source.
+    #[arg(long, value_enum, value_name = "LABEL")]
+    pub(crate) by: Option<By>,
     /// Also write an HTML page with charts and the data behind them.
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
@@ -263,7 +314,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Captures, workload descriptions, and folders of them.
+    /// Captures, workload descriptions, and folders of them; or results of `replay --from-list`.
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<PathBuf>,
     /// Policy to replay under; two are judged against each other. A capture's own kernel's if
@@ -285,6 +336,9 @@ pub(crate) struct ReportArgs {
     /// Write the charts as PNG too.
     #[arg(long)]
     pub(crate) png: bool,
+    /// Of results of `replay --from-list`: what to put together; hosts if missing.
+    #[arg(long, value_enum, value_name = "LABEL")]
+    pub(crate) by: Option<By>,
     #[command(flatten)]
     pub(crate) tree: TreeArgs,
     #[command(flatten)]
@@ -361,7 +415,8 @@ pub(crate) enum GateFormat {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct GateArgs {
-    /// Captures, workload descriptions, and folders of them, to replay under policies.
+    /// Captures, workload descriptions, and folders of them, to replay under policies; or results of
+    /// `replay --from-list`, which have been.
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<PathBuf>,
     /// What to compare with: a policy, a baseline (.toml), saved results (.json), or captures.
@@ -373,6 +428,9 @@ pub(crate) struct GateArgs {
     /// How much worse each metric may be.
     #[arg(long, value_name = "FILE")]
     pub(crate) budget: Option<PathBuf>,
+    /// Of results of `replay --from-list`: judge what these come to, not source by source.
+    #[arg(long, value_enum, value_name = "LABEL")]
+    pub(crate) by: Option<By>,
     /// Write the candidate's figures as the new baseline.
     #[arg(long, conflicts_with_all = ["bisect", "self_test"])]
     pub(crate) accept: bool,
@@ -537,6 +595,12 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
         return Err(format!("unknown setting; known are {}", traces::settings::KEYS.join(", ")));
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+fn parse_metric(text: &str) -> Result<Metric, String> {
+    Metric::from_key(text).ok_or_else(|| {
+        format!("unknown metric; known are {}", Metric::ALL.map(Metric::key).join(", "))
+    })
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {

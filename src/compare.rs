@@ -1,17 +1,21 @@
 //! `rareplay compare`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use analysis::gate::{
-    Budgets, GateReport, MeasureOptions, Side, judge, read_saved_side, recorded_side,
-};
+use analysis::fleet::is_results;
+use analysis::gate::{Budgets, GateReport, MeasureOptions, Side, judge, recorded_side};
 use analysis::replay::{illustrated_report, report};
 use anyhow::Context;
 
-use crate::cli::{CompareArgs, Format, UsageError};
-use crate::{exit, gate, output, replay, sources};
+use crate::cli::{By, CompareArgs, Format, UsageError};
+use crate::{exit, fleet, gate, output, replay, sources};
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
+    if let ([results], [_, _]) = (&args.sources[..], &args.policies[..])
+        && is_results(results)
+    {
+        return of_results(args, results);
+    }
     args.source.check(&args.sources)?;
     match (&args.sources[..], args.policies.len()) {
         ([source], 2) => policies(args, source),
@@ -43,6 +47,20 @@ fn policies(args: &CompareArgs, source: &Path) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
+/// Results of a list under two of their policies.
+fn of_results(args: &CompareArgs, results: &PathBuf) -> anyhow::Result<u8> {
+    if args.directory.is_some() {
+        let what = "-o is for one SOURCE under two policies; `report` makes a page of results";
+        return Err(UsageError(what.to_owned()).into());
+    }
+    let sides = fleet::sides(std::slice::from_ref(results), args.by)?;
+    let [base, candidate] =
+        [&args.policies[0], &args.policies[1]].map(|policy| fleet::side_of(&sides, policy));
+    let report = judge(base?, candidate?, &Budgets::default());
+    output::print(&show(&report, args.output.format)?)?;
+    Ok(exit::OK)
+}
+
 /// What two sides recorded: captures, sets of captures, saved results.
 fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result<u8> {
     if args.directory.is_some() {
@@ -53,18 +71,18 @@ fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result
         allow_loss: args.source.input.allow_loss,
         model: sources::model(&args.device)?,
     };
-    let base = side(base, &options)?;
-    let candidate = same_name(&base, side(candidate, &options)?);
+    let base = side(base, &options, args.by)?;
+    let candidate = same_name(&base, side(candidate, &options, args.by)?);
     let report = judge(&base, &candidate, &Budgets::default());
     output::print(&show(&report, args.output.format)?)?;
     Ok(exit::OK)
 }
 
-fn side(path: &Path, options: &MeasureOptions) -> anyhow::Result<Side> {
-    let side = if gate::is_saved_name(path) {
-        read_saved_side(path)
+fn side(path: &Path, options: &MeasureOptions, by: Option<By>) -> anyhow::Result<Side> {
+    let side = if gate::is_saved(path) {
+        gate::saved_side(path, by)
     } else {
-        recorded_side(path, options)
+        recorded_side(path, options).map_err(anyhow::Error::from)
     };
     side.with_context(|| path.display().to_string())
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use analysis::compare::Verdict;
+use analysis::fleet::is_results;
 use analysis::gate::{
     Budgets, Date, GateError, GateReport, MeasureOptions, Side, SourceFile, expand,
     explain_regressions, judge, measure, read_saved_side, recorded_side, self_test, write_baseline,
@@ -22,8 +23,8 @@ use chrono::{DateTime, Datelike};
 use replay::policy::Policy;
 use reports::text::Style;
 
-use crate::cli::{GateArgs, GateFormat, TreeArgs, UsageError};
-use crate::{exit, output, sources};
+use crate::cli::{By, GateArgs, GateFormat, TreeArgs, UsageError};
+use crate::{exit, fleet, output, sources};
 
 /// `git bisect run` takes this as "this revision cannot be tested".
 const BISECT_SKIP: u8 = 125;
@@ -122,11 +123,11 @@ impl Spec {
             Err(error) => error,
         };
         let path = PathBuf::from(text);
-        let is_text = is_saved_name(&path);
         if path.exists() {
-            return Ok(if is_text { Self::Saved(path) } else { Self::Recorded(path) });
+            let is_saved = is_saved(&path);
+            return Ok(if is_saved { Self::Saved(path) } else { Self::Recorded(path) });
         }
-        if is_text || text.contains('/') {
+        if is_saved_name(&path) || text.contains('/') {
             return Ok(Self::Missing);
         }
         Err(unknown)
@@ -141,9 +142,30 @@ impl Spec {
 }
 
 /// Whether a file is a baseline or saved results, by its name.
-pub(crate) fn is_saved_name(path: &Path) -> bool {
+fn is_saved_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
+
+/// Whether there is a baseline, or saved results of one kind or another.
+pub(crate) fn is_saved(path: &Path) -> bool {
+    is_saved_name(path) || is_results(path)
+}
+
+/// Reads a saved side.
+pub(crate) fn saved_side(path: &Path, by: Option<By>) -> anyhow::Result<Side> {
+    if !is_results(path) {
+        return Ok(read_saved_side(path)?);
+    }
+    let mut sides = fleet::sides(&[path.to_owned()], by)?;
+    if sides.len() > 1 {
+        let policies = sides.into_iter().map(|side| side.name).collect();
+        return Err(GateError::SeveralPolicies { path: path.to_owned(), policies }.into());
+    }
+    let given = path.display().to_string();
+    Ok(sides.pop().ok_or(GateError::NoSource { given })?)
+}
+
+const ACCEPT_NEEDS_FILE: &str = "--accept writes --baseline, which has to be a .toml file then";
 
 fn usage<T>(text: &str) -> anyhow::Result<T> {
     Err(UsageError(text.to_owned()).into())
@@ -151,10 +173,13 @@ fn usage<T>(text: &str) -> anyhow::Result<T> {
 
 fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
     let budgets = budgets(args.budget.as_deref())?;
+    if fleet::are_results(&args.sources) {
+        return of_results(args, &budgets);
+    }
     let options = options(args)?;
     let baseline = Spec::of(&args.baseline, &args.tree)?;
     if args.accept && matches!(baseline, Spec::Policy(_) | Spec::Recorded(_)) {
-        return usage("--accept writes --baseline, which has to be a .toml file then");
+        return usage(ACCEPT_NEEDS_FILE);
     }
     let candidate = args.candidate.as_deref();
     let candidate = candidate.map(|text| Spec::of(text, &args.tree)).transpose()?;
@@ -164,7 +189,7 @@ fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
         return Ok(baseline_missing(args));
     }
     let policies: Vec<Arc<dyn Policy>> = specs.iter().filter_map(Spec::policy).collect();
-    let mut sides = Sides::new(&policies, &corpus, &options).load(specs)?;
+    let mut sides = Sides::new(&policies, &corpus, &options, args.by).load(specs)?;
     let Some(baseline) = sides.remove(0) else {
         return match sides.pop().flatten() {
             Some(candidate) if args.accept => accept(args, &candidate, &candidate, &budgets),
@@ -185,6 +210,38 @@ fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
         explain_regressions(&mut report, &corpus, (&**from, &**to), &options);
     }
     Ok(report)
+}
+
+/// Judges results of a list: a side is one of their policies, or saved.
+fn of_results(args: &GateArgs, budgets: &Budgets) -> anyhow::Result<GateReport> {
+    if args.accept && !is_saved_name(Path::new(&args.baseline)) {
+        return usage(ACCEPT_NEEDS_FILE);
+    }
+    let sides = fleet::sides(&args.sources, args.by)?;
+    let side = |text: &String| {
+        let known = sides.iter().find(|side| side.name == *text);
+        let path = Path::new(text);
+        match known {
+            Some(side) => Ok(Some(side.clone())),
+            None if is_saved_name(path) && !path.exists() => Ok(None),
+            None if is_saved(path) => saved_side(path, args.by).map(Some),
+            None => fleet::side_of(&sides, text).cloned().map(Some),
+        }
+    };
+    let baseline = side(&args.baseline)?;
+    let candidate = args.candidate.as_ref().map(side).transpose()?.flatten();
+    match (baseline, candidate) {
+        (Some(baseline), _) if args.self_test => Ok(self_test(&baseline, budgets)),
+        (baseline, Some(candidate)) if args.accept => {
+            let from = baseline.as_ref().unwrap_or(&candidate);
+            accept(args, from, &candidate, budgets)
+        }
+        (None, _) => Ok(baseline_missing(args)),
+        (Some(baseline), Some(candidate)) => Ok(judge(&baseline, &candidate, budgets)),
+        (Some(_), None) => {
+            anyhow::bail!("no candidate at {}", args.candidate.as_deref().unwrap_or_default())
+        }
+    }
 }
 
 fn baseline_missing(args: &GateArgs) -> GateReport {
@@ -233,6 +290,8 @@ struct Sides<'a> {
     replayed: std::vec::IntoIter<Side>,
     names: Vec<String>,
     options: &'a MeasureOptions,
+    /// What saved results are put together by.
+    by: Option<By>,
 }
 
 impl<'a> Sides<'a> {
@@ -240,24 +299,25 @@ impl<'a> Sides<'a> {
         policies: &[Arc<dyn Policy>],
         corpus: &[SourceFile],
         options: &'a MeasureOptions,
+        by: Option<By>,
     ) -> Self {
         let replayed = measure(corpus, policies, options).into_iter();
         let names = corpus.iter().map(|source| source.key.clone()).collect();
-        Self { replayed, names, options }
+        Self { replayed, names, options, by }
     }
 
     /// The sides in the order of `specs`; `None` for files that are not there.
-    fn load(mut self, specs: Vec<Spec>) -> Result<Vec<Option<Side>>, GateError> {
+    fn load(mut self, specs: Vec<Spec>) -> anyhow::Result<Vec<Option<Side>>> {
         specs.into_iter().map(|spec| self.one(spec)).collect()
     }
 
-    fn one(&mut self, spec: Spec) -> Result<Option<Side>, GateError> {
+    fn one(&mut self, spec: Spec) -> anyhow::Result<Option<Side>> {
         Ok(match spec {
             Spec::Policy(_) => self.replayed.next(),
             Spec::Recorded(path) => Some(recorded_side(&path, self.options)?),
             Spec::Missing => None,
             Spec::Saved(path) => {
-                let mut side = read_saved_side(&path)?;
+                let mut side = saved_side(&path, self.by)?;
                 side.rename_to(&self.names);
                 Some(side)
             }

@@ -3,9 +3,12 @@
 use analysis::inspect::{Filter, inspect_path};
 
 use crate::cli::{FilterArgs, Format, InspectArgs};
-use crate::{exit, output};
+use crate::{exit, fleet, output};
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
+    if fleet::are_results(&args.captures) {
+        return fleet::inspect(args);
+    }
     args.source.check(&args.captures)?;
     let filter = args.filter.filter();
     for path in &args.captures {
@@ -24,8 +27,8 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Files listed where nothing says how many.
-fn listed(format: Format) -> Option<usize> {
+/// Files or groups listed where nothing says how many.
+pub(crate) fn listed(format: Format) -> Option<usize> {
     matches!(format, Format::Text | Format::Mail).then_some(20)
 }
 

@@ -6,6 +6,7 @@ mod compare;
 mod convert;
 mod exit;
 mod explain;
+mod fleet;
 mod gate;
 mod inspect;
 mod output;
@@ -52,6 +53,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         Command::Inspect(args) => inspect::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Merge(args) => fleet::merge(args),
         Command::Compare(args) => compare::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Report(args) => report::run(args),

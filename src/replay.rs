@@ -13,9 +13,12 @@ use traces::capture::Losses;
 
 use crate::cli::{Format, ReplayArgs, SourceArgs};
 use crate::progress::Progress;
-use crate::{exit, output, sources};
+use crate::{exit, fleet, output, sources};
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
+    if let Some(list) = &args.from_list {
+        return fleet::replay(args, list);
+    }
     args.source.check(&args.sources)?;
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;

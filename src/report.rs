@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use analysis::compare::Verdict;
-use analysis::gate::{MeasureOptions, Side, expand, read_saved_side};
+use analysis::gate::{MeasureOptions, Side, expand};
 use analysis::report::{CorpusReport, ReportOptions};
 
 use crate::cli::{ReportArgs, UsageError};
 use crate::progress::Progress;
-use crate::{exit, gate, sources};
+use crate::{exit, fleet, gate, sources};
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
+    if fleet::are_results(&args.sources) {
+        return fleet::report(args);
+    }
     let files = expand(&args.sources)?;
     let options = options(args)?;
     let progress = Progress::new("replaying sources", files.len());
@@ -28,8 +31,8 @@ fn options(args: &ReportArgs) -> anyhow::Result<ReportOptions> {
     let mut names = args.policies.clone();
     let mut baseline: Option<Side> = None;
     match args.baseline.as_deref() {
-        Some(name) if gate::is_saved_name(Path::new(name)) => {
-            baseline = Some(read_saved_side(Path::new(name))?);
+        Some(name) if gate::is_saved(Path::new(name)) => {
+            baseline = Some(gate::saved_side(Path::new(name), None)?);
         }
         name => names.extend(name.map(str::to_owned)),
     }

@@ -28,9 +28,10 @@ use traces::capture::Losses;
 pub use baseline::{BASELINE_SCHEMA, read_saved_side, write_baseline};
 pub use budget::{BudgetError, Budgets, Date};
 pub use corpus::{SourceFile, expand, files};
+pub(crate) use corpus::{digest_of, parts};
 pub use judge::judge;
 pub use measure::{MeasureOptions, measure, recorded_side};
-pub(crate) use measure::{Outcome, Prepared};
+pub(crate) use measure::{Outcome, Prepared, bad_input};
 pub use plant::self_test;
 pub use why::explain_regressions;
 

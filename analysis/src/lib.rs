@@ -5,6 +5,7 @@ pub mod compare;
 pub mod events;
 pub mod explain;
 mod feed;
+pub mod fleet;
 pub mod gate;
 pub mod history;
 pub mod inspect;

@@ -1,6 +1,7 @@
 //! CSV, one figure to a line, so that any tool can group and join it.
 
 use analysis::explain::Explanation;
+use analysis::fleet::{FleetReport, GroupReport};
 use analysis::inspect::InspectReport;
 use analysis::report::CorpusReport;
 use analysis::result::ReplayReport;
@@ -45,6 +46,38 @@ fn add_figures(report: &ReplayReport, lines: &mut Lines<5>) {
             lines.push([&report.source, &result.policy, &row.key, row.unit.name(), &value]);
         }
     }
+}
+
+/// Lines of `policy,GROUP,metric,unit,value`; the line of all sources calls its group `all`.
+pub fn fleet(report: &FleetReport) -> String {
+    let mut lines = Lines::new(["policy", report.by, "metric", "unit", "value"]);
+    for tally in &report.policies {
+        for group in std::iter::once(&tally.all).chain(&tally.groups) {
+            for (metric, unit, value) in fleet_figures(group) {
+                lines.push([&tally.policy, &group.name, metric, unit, &value.to_string()]);
+            }
+        }
+    }
+    lines.finish()
+}
+
+fn fleet_figures(group: &GroupReport) -> [(&'static str, &'static str, u64); 14] {
+    [
+        ("sources", "count", group.sources),
+        ("failed", "count", group.failed),
+        ("source_bytes", "bytes", group.source_bytes),
+        ("accesses", "count", group.accesses),
+        ("verified", "count", group.verified),
+        ("exact", "count", group.exact),
+        ("folios.total", "count", group.folios.total),
+        ("device_reads.count", "count", group.device_reads.count),
+        ("device_reads.bytes", "bytes", group.device_reads.bytes),
+        ("pages.unused", "count", group.pages_unused),
+        ("elapsed_ns", "ns", group.elapsed_ns),
+        ("read_wait_ns.p50", "ns", group.read_wait_ns.p50),
+        ("read_wait_ns.p99", "ns", group.read_wait_ns.p99),
+        ("read_wait_ns.max", "ns", group.read_wait_ns.max),
+    ]
 }
 
 /// One line per point and policy; where one setting is swept, that of the second is empty.

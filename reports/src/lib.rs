@@ -15,6 +15,7 @@ pub mod text;
 
 mod causes;
 mod figures;
+mod fleet;
 mod grid;
 mod number;
 mod sweep;
@@ -22,8 +23,12 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
+use analysis::fleet::FleetReport;
+use analysis::gate::GateReport;
 use analysis::report::CorpusReport;
 use analysis::result::ReplayReport;
+
+pub use number::counted;
 
 /// A report that cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +66,28 @@ pub fn write_corpus(report: &CorpusReport, directory: &Path, png: bool) -> Resul
         }
     }
     Ok(())
+}
+
+/// Writes a report over a fleet's results: `index.html`, `figures.csv`, `fleet.json`, and `gate.json`
+/// with the judgement.
+pub fn write_fleet(
+    report: &FleetReport,
+    gate: Option<&GateReport>,
+    directory: &Path,
+) -> Result<(), Error> {
+    write(directory, "index.html", html::fleet(report, gate).as_bytes())?;
+    write(directory, "figures.csv", csv::fleet(report).as_bytes())?;
+    write(directory, "fleet.json", json::fleet(report).as_bytes())?;
+    match gate {
+        Some(judged) => write(directory, "gate.json", crate::gate::json(judged).as_bytes()),
+        None => Ok(()),
+    }
+}
+
+/// What stands beside the page of a fleet.
+fn fleet_files(gate: Option<&GateReport>) -> Vec<String> {
+    let gate = gate.map(|_| "gate.json");
+    ["figures.csv", "fleet.json"].into_iter().chain(gate).map(str::to_owned).collect()
 }
 
 /// What stands beside the page of many sources.

@@ -1,6 +1,7 @@
 //! Markdown tables for trackers and merge requests.
 
 use analysis::explain::Explanation;
+use analysis::fleet::FleetReport;
 use analysis::inspect::InspectReport;
 use analysis::result::ReplayReport;
 use analysis::sweep::SweepReport;
@@ -8,6 +9,7 @@ use analysis::verify::CaptureVerify;
 
 use crate::causes;
 use crate::figures::{Row, sections};
+use crate::fleet::{Table, distributions, groups, left_out, overview};
 use crate::number::{Unit, count, percent, signed_percent};
 use crate::sweep::{advice_of, columns, remarks};
 use crate::text::Style;
@@ -68,6 +70,38 @@ fn cells(row: &Row, with_change: bool) -> Vec<String> {
         cells.push(scale.show_difference(change.before, change.after) + &percent);
     }
     cells
+}
+
+/// A fleet by host, kernel or workload.
+pub fn fleet(report: &FleetReport) -> String {
+    let mut out = format!("### {}\n\n", escape(&report.results));
+    for (label, text) in overview(report) {
+        out += &item(label, &text);
+    }
+    for tally in &report.policies {
+        out += &format!("\n#### {}\n\n", escape(&tally.policy));
+        out += &table(&groups(report, tally));
+        if let Some(more) = left_out(report) {
+            out += &format!("\n{}\n", escape(&more));
+        }
+        if let Some(over) = distributions(tally) {
+            out.push('\n');
+            out += &table(&over);
+        }
+    }
+    if !report.failed.is_empty() {
+        out.push('\n');
+    }
+    for failed in &report.failed {
+        out += &item(&failed.kind, &format!("{}: {}", failed.source, failed.reason));
+    }
+    out
+}
+
+fn table(table: &Table) -> String {
+    let cells = |row: &[String]| line(&row.iter().map(|cell| escape(cell)).collect::<Vec<_>>());
+    let rows: String = table.rows.iter().map(|row| cells(row)).collect();
+    cells(&table.heads) + &rule(1, table.heads.len()) + &rows
 }
 
 /// A source over a range of settings.

@@ -92,7 +92,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A count with the name of what is counted, in the plural where it has to be.
-pub(crate) fn counted(value: u64, singular: &str, plural: &str) -> String {
+pub fn counted(value: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", count(value), if value == 1 { singular } else { plural })
 }
 

@@ -100,10 +100,8 @@ fn is_source_name(path: &Path) -> bool {
             || beside.iter().any(|suffix| name.ends_with(suffix)))
 }
 
-/// Digest of the bytes of a source and of the files that its sidecar names.
-///
-/// Settings are left out: they are compared on their own, by name.
-pub(super) fn digest(path: &Path) -> Result<String, GateError> {
+/// The files whose bytes a source is: its own, those its sidecar joins to it, its list of accesses.
+pub(crate) fn parts(path: &Path) -> Result<Vec<PathBuf>, GateError> {
     let mut files = Vec::new();
     for part in [vec![path.to_owned()], joined_to(path)].concat() {
         let before = files.len();
@@ -118,8 +116,20 @@ pub(super) fn digest(path: &Path) -> Result<String, GateError> {
     if let Some((Sidecar { accesses: Some(list), .. }, beside)) = sidecar {
         files.push(beside.with_file_name(list));
     }
+    Ok(files)
+}
+
+/// Digest of the bytes of a source and of the files that its sidecar names.
+///
+/// Settings are left out: they are compared on their own, by name.
+pub(super) fn digest(path: &Path) -> Result<String, GateError> {
+    digest_of(&parts(path)?)
+}
+
+/// Digest of the bytes of some files.
+pub(crate) fn digest_of(files: &[PathBuf]) -> Result<String, GateError> {
     let mut hash = Sha256::new();
-    for file in &files {
+    for file in files {
         update(&mut hash, file).map_err(|source| GateError::Io {
             action: "read",
             path: file.clone(),

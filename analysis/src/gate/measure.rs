@@ -81,10 +81,20 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn new(path: &Path, options: &MeasureOptions) -> Result<Self, Refusal> {
+        let mut prepared = Self::with_digest(path, String::new(), options)?;
+        prepared.digest = corpus::digest(path).map_err(|error| bad_input(&error))?;
+        Ok(prepared)
+    }
+
+    /// The same where the source's digest is known.
+    pub(crate) fn with_digest(
+        path: &Path,
+        digest: String,
+        options: &MeasureOptions,
+    ) -> Result<Self, Refusal> {
         let Loaded { mut source, capture } = prepare(path, options)?;
         let own_policy = recover(&mut source);
         let verify = own_policy.as_ref().and_then(|own| verify(&source, &**own).ok());
-        let digest = corpus::digest(path).map_err(|error| bad_input(&error))?;
         let losses = capture.map(|capture| capture.losses).unwrap_or_default();
         Ok(Self { source, own_policy, verify, losses, digest })
     }
@@ -115,7 +125,7 @@ fn proof(verify: &CaptureVerify) -> Proof {
     }
 }
 
-pub(super) fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
+pub(crate) fn bad_input(error: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(Verdict::BadInput, error.to_string())
 }
 

@@ -226,6 +226,10 @@ impl Policy for TreePolicy {
         self.rules
     }
 
+    fn id(&self) -> String {
+        format!("{} {:?}", self.built.id(), self.read_path)
+    }
+
     fn notes(&self) -> Vec<String> {
         [self.built.notes(), self.session.notes()].concat()
     }

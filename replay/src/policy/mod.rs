@@ -34,6 +34,11 @@ pub trait Policy: Send + Sync {
     /// Name on the command line.
     fn name(&self) -> &str;
 
+    /// Identifies what it does to one version of this program: the same id is the same behaviour.
+    fn id(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// What whoever reads its results should know of it.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -99,6 +99,16 @@ impl Waits {
         at.and_then(|at| self.waits_ns.get(at as usize)).copied().unwrap_or(0)
     }
 
+    /// Reads, of which those that waited are in [`Waits::waits_ns`].
+    pub fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    /// The waits above 0, shortest first.
+    pub fn waits_ns(&self) -> &[u64] {
+        &self.waits_ns
+    }
+
     /// The longest wait.
     pub fn max(&self) -> u64 {
         self.waits_ns.last().copied().unwrap_or(0)

@@ -3,6 +3,7 @@
 mod causes;
 mod charts;
 mod corpus;
+mod fleet;
 mod overview;
 mod verdict;
 
@@ -21,6 +22,7 @@ use crate::words::{self, Outcome};
 
 pub use corpus::corpus;
 use corpus::outcome_of;
+pub use fleet::fleet;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -1,6 +1,7 @@
 //! Terminal output. Pure functions: the caller prints.
 
 mod explain;
+mod fleet;
 mod inspect;
 mod replay;
 mod sweep;
@@ -16,6 +17,7 @@ use crate::grid::paint;
 use crate::words;
 
 pub use explain::explain;
+pub use fleet::fleet;
 pub use inspect::inspect;
 pub(crate) use inspect::inspect_head;
 use replay::checked;
