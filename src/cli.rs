@@ -93,6 +93,24 @@ pub(crate) enum Format {
     Mail,
 }
 
+/// How replays are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayFormat {
+    /// Tables for the terminal.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values.
+    Csv,
+    /// Tables for pull requests.
+    Markdown,
+    /// 72-column tables for a changelog.
+    Mail,
+    /// A timeline in the trace event format, for the Perfetto UI.
+    Perfetto,
+}
+
 /// How sources are read.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
@@ -270,8 +288,9 @@ pub(crate) struct ReplayArgs {
     pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReplayFormat,
 }
 
 #[derive(Debug, Args)]
@@ -308,8 +327,9 @@ pub(crate) struct CompareArgs {
     pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReplayFormat,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use analysis::gate::{Budgets, GateReport, MeasureOptions, Side, judge, recorded_
 use analysis::replay::{illustrated_report, report};
 use anyhow::Context;
 
-use crate::cli::{By, CompareArgs, Format, UsageError};
+use crate::cli::{By, CompareArgs, Format, ReplayFormat, UsageError};
 use crate::{exit, fleet, gate, output, replay, sources};
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
@@ -35,12 +35,19 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 fn policies(args: &CompareArgs, source: &Path) -> anyhow::Result<u8> {
     let policies = sources::policies(&args.policies, &args.tree)?;
     let model = sources::model(&args.device)?;
-    let make: replay::Make = if args.directory.is_some() { illustrated_report } else { report };
-    let report = replay::build(&args.source, source, &policies, &model, make)?;
-    output::print(&replay::show(&report, args.output.format))?;
+    let report = match replay::of_report(args.format) {
+        Some(format) => {
+            let make: replay::Make =
+                if args.directory.is_some() { illustrated_report } else { report };
+            let report = replay::build(&args.source, source, &policies, &model, make)?;
+            output::print(&replay::show(&report, format))?;
+            report
+        }
+        None => replay::print_timeline(&args.source, source, &policies, &model)?,
+    };
     if let Some(directory) = &args.directory {
         reports::write_dir(&report, directory, args.png)?;
-        if args.output.format == Format::Text {
+        if args.format == ReplayFormat::Text {
             eprintln!("wrote {}", directory.join("index.html").display());
         }
     }
@@ -53,11 +60,12 @@ fn of_results(args: &CompareArgs, results: &PathBuf) -> anyhow::Result<u8> {
         let what = "-o is for one SOURCE under two policies; `report` makes a page of results";
         return Err(UsageError(what.to_owned()).into());
     }
+    let format = format_of_sides(args)?;
     let sides = fleet::sides(std::slice::from_ref(results), args.by)?;
     let [base, candidate] =
         [&args.policies[0], &args.policies[1]].map(|policy| fleet::side_of(&sides, policy));
     let report = judge(base?, candidate?, &Budgets::default());
-    output::print(&show(&report, args.output.format)?)?;
+    output::print(&show(&report, format))?;
     Ok(exit::OK)
 }
 
@@ -66,6 +74,7 @@ fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result
     if args.directory.is_some() {
         return Err(UsageError("-o is for one SOURCE under two policies".to_owned()).into());
     }
+    let format = format_of_sides(args)?;
     let options = MeasureOptions {
         load: args.source.options(),
         allow_loss: args.source.input.allow_loss,
@@ -74,8 +83,15 @@ fn recorded(args: &CompareArgs, base: &Path, candidate: &Path) -> anyhow::Result
     let base = side(base, &options, args.by)?;
     let candidate = same_name(&base, side(candidate, &options, args.by)?);
     let report = judge(&base, &candidate, &Budgets::default());
-    output::print(&show(&report, args.output.format)?)?;
+    output::print(&show(&report, format))?;
     Ok(exit::OK)
+}
+
+/// The format to show two sides in, which have no timeline.
+fn format_of_sides(args: &CompareArgs) -> Result<Format, UsageError> {
+    replay::of_report(args.format).ok_or_else(|| {
+        UsageError("--format perfetto is for one SOURCE under two policies".to_owned())
+    })
 }
 
 fn side(path: &Path, options: &MeasureOptions, by: Option<By>) -> anyhow::Result<Side> {
@@ -97,17 +113,15 @@ fn same_name(base: &Side, mut candidate: Side) -> Side {
     candidate
 }
 
-fn show(report: &GateReport, format: Format) -> anyhow::Result<String> {
-    Ok(match format {
+fn show(report: &GateReport, format: Format) -> String {
+    match format {
         Format::Text => {
             let style = output::style();
             reports::gate::text(report, &style) + &reports::gate::orders(report, &style)
         }
         Format::Json => reports::gate::json(report),
+        Format::Csv => reports::gate::csv(report),
         Format::Markdown => reports::gate::markdown(report),
-        Format::Csv | Format::Mail => {
-            let what = "two SOURCEs are compared as text, json or markdown";
-            return Err(UsageError(what.to_owned()).into());
-        }
-    })
+        Format::Mail => reports::gate::mail(report),
+    }
 }

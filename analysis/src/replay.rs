@@ -115,10 +115,20 @@ pub fn replay_all(
 /// Replays a source under one policy on virtual time.
 pub fn replay_one(source: &Source, policy: &dyn Policy, model: &Model) -> PolicyResult {
     let (machine, timeline) = model.run(source, policy, &model.options());
+    result_of(source, policy, &machine, &timeline)
+}
+
+/// What a run gave, with what is to be known of its policy.
+fn result_of(
+    source: &Source,
+    policy: &dyn Policy,
+    machine: &Machine<'_>,
+    timeline: &Timeline,
+) -> PolicyResult {
     PolicyResult {
         notes: policy.notes(),
         not_modelled: policy.not_modelled(),
-        ..summarize(source, policy.name(), &machine, &timeline)
+        ..summarize(source, policy.name(), machine, timeline)
     }
 }
 
@@ -167,20 +177,19 @@ pub(crate) fn summarize(
     }
 }
 
-/// Replays a source under each policy as [`replay_all`] does, and keeps what the pictures show.
-fn replay_in_pictures(
+/// Replays a source under each policy as [`replay_all`] does, and keeps what each run did when.
+fn replay_with_histories(
     source: &Source,
     policies: &[Arc<dyn Policy>],
     model: &Model,
-) -> (Vec<PolicyResult>, Pictures) {
+) -> (Vec<PolicyResult>, Vec<History>) {
     let options = RunOptions { keep_history: true, ..model.options() };
     let replays = policies.par_iter().map(|policy| {
         let (machine, mut timeline) = model.run(source, &**policy, &options);
         let history = timeline.history.take().unwrap_or_default();
-        (summarize(source, policy.name(), &machine, &timeline), history)
+        (result_of(source, &**policy, &machine, &timeline), history)
     });
-    let (results, histories): (Vec<_>, Vec<History>) = replays.unzip();
-    (results, Pictures::new(source, &histories))
+    replays.unzip()
 }
 
 /// The report on a source.
@@ -214,7 +223,19 @@ pub fn illustrated_report(
     verify: Option<CaptureVerify>,
     losses: Losses,
 ) -> ReplayReport {
-    let (results, pictures) = replay_in_pictures(source, policies, model);
+    timeline_report(source, policies, model, verify, losses).0
+}
+
+/// The same with all that each policy's run did when, in the order of the results.
+pub fn timeline_report(
+    source: &Source,
+    policies: &[Arc<dyn Policy>],
+    model: &Model,
+    verify: Option<CaptureVerify>,
+    losses: Losses,
+) -> (ReplayReport, Vec<History>) {
+    let (results, histories) = replay_with_histories(source, policies, model);
+    let pictures = Some(Pictures::new(source, &histories));
     let report = report(source, &[], model, verify, losses);
-    ReplayReport { results, pictures: Some(pictures), ..report }
+    (ReplayReport { results, pictures, ..report }, histories)
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use traces::access::{Access, AccessKind, Source};
 use traces::units::{ByteOffset, PAGE_SIZE, PageIndex, Time};
 
-pub use history::{AccessTimes, ChosenWindow, History, Sent};
+pub use history::{AccessTimes, ChosenWindow, History, RequestTimes, Sent, WaitTimes};
 pub use timeline::{ReadTimes, StreamWaits, Timeline, Waits};
 
 use crate::block::{BlockLayer, ExtentMap, QueueLimits, Request};
@@ -272,7 +272,11 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         self.queue.dispatch(now, &mut self.begun);
         self.schedule_begun();
         for id in completed.drain(..) {
-            let file = self.flights.get(id).request.file;
+            let flight = self.flights.get(id);
+            if let (Some(history), Some(at)) = (&mut self.timeline.history, flight.recorded) {
+                history.requests[at as usize].completed = now;
+            }
+            let file = flight.request.file;
             for (from, to) in self.flights.end(id).into_iter().filter(|(from, to)| from < to) {
                 self.machine.set_uptodate(file as usize, from, to);
                 if !self.waiting.is_empty() {
@@ -290,8 +294,12 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
 
     fn schedule_begun(&mut self) {
         for at in 0..self.begun.len() {
-            let Begun { id, completes } = self.begun[at];
-            self.schedule(completes, What::Complete(id));
+            let begun = self.begun[at];
+            if let Some(history) = &mut self.timeline.history {
+                let flight = self.flights.get_mut(begun.queued.id);
+                flight.recorded = Some(history.add_request(flight.access, &begun));
+            }
+            self.schedule(begun.completes, What::Complete(begun.queued.id));
         }
         self.begun.clear();
     }
@@ -304,10 +312,14 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             let state = &mut self.threads[thread as usize];
             let woken =
                 state.waiting.take_if(|(_, f, page)| *f == file && (from..to).contains(page));
-            let Some((since, _, _)) = woken else {
+            let Some((since, _, page)) = woken else {
                 at += 1;
                 continue;
             };
+            if let (Some(history), true) = (&mut self.timeline.history, now > since) {
+                let access = self.lists[thread as usize][state.next];
+                history.waits.push(WaitTimes { access, page, from: since, until: now });
+            }
             self.waiting.swap_remove(at);
             // What completes while the thread is still busy costs it no sleep.
             let resumes = if now > since { now + self.options.cpu.wake_ns } else { since };
@@ -425,10 +437,15 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             self.timeline.reads.push(ReadTimes { access: list[done.next], began, ready });
         }
         let ends = now + cpu_ns;
-        if let (Some(history), true) = (&mut self.timeline.history, counts) {
+        if let Some(history) = &mut self.timeline.history {
             let began = done.began.unwrap_or(now);
             let (access, waited_ns) = (list[done.next], done.waited_ns);
-            history.accesses.push(AccessTimes { access, began, ended: ends, waited_ns });
+            let times = AccessTimes { access, began, ended: ends, waited_ns };
+            if counts {
+                history.accesses.push(times);
+            } else if ends > began {
+                history.calls.push(times);
+            }
         }
         // Reclaim may go on long after the last read.
         if !matches!(access.kind, AccessKind::Evict { .. }) {
@@ -519,7 +536,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             let map = &self.maps[run.file as usize];
             // Free memory is taken to be scattered: no two folios share a segment.
             self.layer.submit(run, folios, pages, map, |_, _| false, &mut self.requests);
-            let unread = self.flights.begin(folios, pages, &self.requests, &mut self.ids);
+            let unread = self.flights.begin(access, folios, pages, &self.requests, &mut self.ids);
             for folio in unread {
                 self.machine.set_uptodate(run.file as usize, folio.index, folio.end());
             }

@@ -1,11 +1,14 @@
 //! The result of a gate: for a terminal, for scripts, for CI systems.
 //!
 //! [`junit`] is what CI systems collect, [`ktap`] what kernel test robots read,
-//! [`markdown`] goes into a pull request, [`json`] is `rareplay.gate/1`. None of
-//! them holds a time or a host name, so that equal results are equal bytes.
+//! [`markdown`] goes into a pull request, [`mail`] into a mail, [`csv`] into a
+//! table, [`json`] is `rareplay.gate/1`. None of them holds a time or a host name,
+//! so that equal results are equal bytes.
 
+mod csv;
 mod junit;
 mod ktap;
+mod mail;
 mod markdown;
 mod text;
 
@@ -16,8 +19,10 @@ use analysis::gate::{GateReport, SourceOutcome, Worst};
 
 use crate::number;
 
+pub use csv::csv;
 pub use junit::junit;
 pub use ktap::ktap;
+pub use mail::mail;
 pub use markdown::markdown;
 pub use text::{orders, text};
 

@@ -2,7 +2,8 @@
 //!
 //! Every function is pure: a result struct of `analysis` goes in, a text comes
 //! out, the same bytes each time. [`text`] is for terminals, [`mail`] and
-//! [`markdown`] for lists and trackers, [`json`] and [`csv`] for scripts.
+//! [`markdown`] for lists and trackers, [`json`] and [`csv`] for scripts,
+//! [`perfetto`] for a viewer of timelines.
 
 pub mod chart;
 pub mod csv;
@@ -11,6 +12,7 @@ pub mod html;
 pub mod json;
 pub mod mail;
 pub mod markdown;
+pub mod perfetto;
 pub mod text;
 
 mod causes;

@@ -193,7 +193,7 @@ pub fn inspect(report: &InspectReport) -> String {
     crate::text::inspect(report, &Style { colour: false, width: WIDTH })
 }
 
-fn fill(text: &str, first: &str, indent: &str) -> String {
+pub(crate) fn fill(text: &str, first: &str, indent: &str) -> String {
     let options = textwrap::Options::new(WIDTH)
         .initial_indent(first)
         .subsequent_indent(indent)

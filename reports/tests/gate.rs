@@ -6,7 +6,7 @@ use analysis::compare::{Figures, Measured, Metric, Nature, Verdict};
 use analysis::gate::{Budgets, Date, Entry, GateReport, Refusal, Side, judge, self_test};
 use analysis::history::ChangePoint;
 
-use reports::gate::{json, junit, ktap, markdown, text, verdict_file};
+use reports::gate::{csv, json, junit, ktap, mail, markdown, text, verdict_file};
 use reports::text::Style;
 use traces::capture::{LossKind, Losses};
 
@@ -183,4 +183,18 @@ fn comments_stay_below_64_kib() {
     assert!(comment.contains("sources left out of this comment"), "{comment}");
     let passed = markdown(&judge(&of(100), &of(100), &Budgets::default()));
     assert!(passed.len() < 64 * 1024 && passed.contains("1000 sources left out"));
+}
+
+#[test]
+fn both_sides_as_csv() {
+    insta::assert_snapshot!(csv(&sample()));
+}
+
+#[test]
+fn both_sides_in_a_mail() {
+    let mail = mail(&sample());
+    for line in mail.lines() {
+        assert!(line.chars().count() <= 72 && line == line.trim_end(), "{line}");
+    }
+    insta::assert_snapshot!(mail);
 }

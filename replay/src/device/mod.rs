@@ -70,6 +70,8 @@ pub struct Queued {
     pub request: Request,
     /// When it was submitted.
     pub submitted: Time,
+    /// When it got a tag; when it was submitted until then.
+    pub issued: Time,
     /// What the submitter calls it.
     pub id: u32,
 }

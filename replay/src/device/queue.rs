@@ -159,8 +159,8 @@ impl QueueUse {
 /// A request that began, and when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// What the submitter called it.
-    pub id: u32,
+    /// The request, with what was merged into it.
+    pub queued: Queued,
     /// When it completes.
     pub completes: Time,
 }
@@ -220,12 +220,12 @@ impl<'d> DeviceQueue<'d> {
 
     /// Hands in a request. Times never go backwards from one call to the next.
     pub fn submit(&mut self, now: Time, request: Request, id: u32) {
-        self.before.push_back(Queued { request, submitted: now, id });
+        self.before.push_back(Queued { request, submitted: now, issued: now, id });
     }
 
     /// Hands in a request and begins what the device can take up; appends what began to `begun`.
     pub fn issue(&mut self, now: Time, request: Request, id: u32, begun: &mut Vec<Begun>) {
-        let queued = Queued { request, submitted: now, id };
+        let queued = Queued { request, submitted: now, issued: now, id };
         let in_flight = self.in_flight();
         let none_waits = self.held.is_empty() && self.waiting() == 0;
         if self.is_direct && none_waits && in_flight < self.depth_max.min(self.served_max) {
@@ -269,7 +269,7 @@ impl<'d> DeviceQueue<'d> {
             }
             let Some(queued) = self.scheduled.pop(now) else { break };
             self.give_tag(&queued);
-            self.held.push(queued);
+            self.held.push(Queued { issued: now, ..queued });
         }
         while self.begun < self.served_max && !self.held.is_empty() {
             let next = if self.held.len() == 1 { 0 } else { self.device.choose(now, &self.held) };
@@ -291,7 +291,7 @@ impl<'d> DeviceQueue<'d> {
     fn begin(&mut self, now: Time, queued: Queued, begun: &mut Vec<Begun>) {
         self.begun += 1;
         let completes = self.device.read(now, &queued.request).max(now);
-        begun.push(Begun { id: queued.id, completes });
+        begun.push(Begun { queued, completes });
     }
 
     /// Hands to the scheduler what it can take.

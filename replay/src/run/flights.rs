@@ -9,6 +9,10 @@ use crate::page_cache::Folio;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) request: Request,
+    /// Index of the access that caused it.
+    pub(super) access: u32,
+    /// Its place in the history of the run, once the device has it.
+    pub(super) recorded: Option<u32>,
     /// Pages of folios that this request alone reads.
     own: (PageIndex, PageIndex),
     /// Folios that other requests read too: the first and the last one of this request.
@@ -39,10 +43,15 @@ impl Flights {
         &self.under_way[id as usize]
     }
 
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut Flight {
+        &mut self.under_way[id as usize]
+    }
+
     /// Takes on the requests of one submission, whose pages follow each other; appends their ids.
     /// Returns the folios that no request reads, since they lie beyond the end of the file.
     pub(super) fn begin<'f>(
         &mut self,
+        access: u32,
         folios: &'f [Folio],
         file_pages: u64,
         requests: &[Request],
@@ -75,8 +84,8 @@ impl Flights {
                     last_shared = open;
                 }
             }
-            let flight = Flight { request: *request, own, shared: [first_shared, last_shared] };
-            ids.push(self.add(flight));
+            let shared = [first_shared, last_shared];
+            ids.push(self.add(Flight { request: *request, access, recorded: None, own, shared }));
         }
         folios
     }

@@ -2,5 +2,6 @@
 
 mod charts;
 mod outputs;
+mod perfetto;
 mod sample;
 mod schemas;

@@ -19,7 +19,7 @@ use analysis::timing::{DeviceUse, StreamUse};
 use analysis::verify::{CaptureVerify, Difference, Matched, Pair, Timing};
 use replay::log::CacheLock;
 use replay::policy;
-use traces::access::Fidelity;
+use traces::access::{Fidelity, Source};
 use traces::capture::{Header, LossKind, Losses};
 use traces::join::{AlignedBy, Join};
 use traces::settings::{Origin, Settings};
@@ -237,6 +237,19 @@ pub(crate) fn pair() -> ReplayReport {
         losses: Losses::default(),
         pictures: None,
     }
+}
+
+/// Two threads that read a small file, one in order, one here and there.
+pub(crate) fn few_reads() -> Source {
+    let text = r#"
+[file]
+size = "256K"
+[[stream]]
+steps = [{ read = "sequential", size = "4K", count = 1 }, { read = "sequential", size = "64K" }]
+[[stream]]
+steps = [{ read = "random", size = "16K", count = 2, seed = 7 }]
+"#;
+    traces::workload::parse(text, "few.workload.toml", &Settings::default()).expect("a workload")
 }
 
 /// Two streams with a random one between them under some policies, with pictures.

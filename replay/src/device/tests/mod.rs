@@ -116,12 +116,15 @@ fn run(file: &DeviceFile, arrivals: &[(u64, u64)], may: impl Fn(u64) -> bool) ->
         }
         queue.dispatch(now, &mut begun);
         under_way.append(&mut begun);
-        under_way.sort_by_key(|begun| std::cmp::Reverse((begun.completes, begun.id)));
+        under_way.sort_by_key(|begun| std::cmp::Reverse((begun.completes, begun.queued.id)));
         let Some(first) = under_way.pop() else { break };
-        assert!(first.completes >= submitted[first.id as usize], "completed before its issue");
+        assert!(
+            first.completes >= submitted[first.queued.id as usize],
+            "completed before its issue"
+        );
         now = first.completes;
         let mut completed = Vec::new();
-        queue.complete(now, first.id, &mut completed);
+        queue.complete(now, first.queued.id, &mut completed);
         for id in completed {
             latencies_ns.push(now - submitted[id as usize]);
             open -= 1;

@@ -44,7 +44,7 @@ fn served(parameters: QueueParameters, sectors: &[u64]) -> (Vec<u64>, Vec<u32>) 
     queue.dispatch(now, &mut begun);
     while let Some(first) = begun.pop() {
         now = now.max(first.completes);
-        queue.complete(now, first.id, &mut completed);
+        queue.complete(now, first.queued.id, &mut completed);
         queue.dispatch(now, &mut begun);
     }
     drop(queue);
@@ -113,7 +113,7 @@ fn mq_deadline_starves_nobody() {
         queue.submit(now, request((1 << 20) + n * 16, 4096), 1 + n as u32);
         let first = begun.pop().expect("one is always under way");
         now = first.completes;
-        queue.complete(now, first.id, &mut Vec::new());
+        queue.complete(now, first.queued.id, &mut Vec::new());
         queue.dispatch(now, &mut begun);
     }
     drop(queue);
@@ -132,13 +132,13 @@ fn completions_are_reported_together() {
     queue.submit(Time(0), request(0, 4096), 0);
     queue.submit(Time(0), request(800, 4096), 1);
     queue.dispatch(Time(0), &mut begun);
-    queue.complete(begun[0].completes, begun[0].id, &mut completed);
+    queue.complete(begun[0].completes, begun[0].queued.id, &mut completed);
     assert_eq!(completed, []);
     queue.submit(begun[0].completes, request(1600, 4096), 2);
     queue.dispatch(begun[0].completes, &mut begun);
-    queue.complete(begun[1].completes, begun[1].id, &mut completed);
+    queue.complete(begun[1].completes, begun[1].queued.id, &mut completed);
     assert_eq!(completed, []);
-    queue.complete(begun[2].completes, begun[2].id, &mut completed);
+    queue.complete(begun[2].completes, begun[2].queued.id, &mut completed);
     assert_eq!(completed, [0, 1, 2]);
     let usage = queue.into_use();
     assert_eq!((usage.depth_max, usage.busy_ns), (3, begun[2].completes.0));
