@@ -407,6 +407,12 @@ pub(crate) struct SweepArgs {
     /// How much worse than the best a smaller value may be and still be recommended.
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = parse_percent)]
     pub(crate) tolerance: f64,
+    /// Also write an HTML page with the chart and the data behind it.
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Write the chart as a PNG image too.
+    #[arg(long, requires = "directory")]
+    pub(crate) png: bool,
     #[command(flatten)]
     pub(crate) tree: TreeArgs,
     #[command(flatten)]

@@ -23,9 +23,18 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         tolerance_percent: args.tolerance,
     };
     let source = SourceArgs { set, input: args.input.clone() };
+    if args.directory.is_some() && args.sources.len() > 1 {
+        return Err(UsageError("-o is for one SOURCE".to_owned()).into());
+    }
     for path in &args.sources {
         let report = one(&source, path, &axes, &policies, &options)?;
         output::print(&show(&report, args.output.format))?;
+        if let Some(directory) = &args.directory {
+            reports::write_sweep(&report, directory, args.png)?;
+            if args.output.format == Format::Text {
+                eprintln!("wrote {}", directory.join("index.html").display());
+            }
+        }
     }
     Ok(exit::OK)
 }

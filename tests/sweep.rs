@@ -87,3 +87,31 @@ fn read_ahead_can_be_overridden_where_it_is_recorded() {
     let (small, large) = (windows("read_ahead_kb=64"), windows("read_ahead_kb=1024"));
     assert!(small > 4 * large, "{small} reads with 64 KiB, {large} with 1 MiB");
 }
+
+#[test]
+fn a_sweep_is_a_page_with_its_chart_and_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let set = ["--set", "read_ahead_kb=64..512", "--png", "-o", &out];
+    rareplay(&[&["sweep", CAPTURE][..], &set].concat()).assert().success();
+    let file = |name: &str| std::fs::read(folder.path().join("out").join(name)).unwrap();
+    let page = String::from_utf8(file("index.html")).unwrap();
+    let own = page.replace("http://www.w3.org/", "");
+    for outside in ["http://", "https://", "<script", "url(http"] {
+        assert!(!own.contains(outside), "the page needs {outside}");
+    }
+    let report: serde_json::Value = serde_json::from_slice(&file("sweep.json")).unwrap();
+    let reason = report["advice"][0]["reason"][0].as_str().unwrap();
+    assert!(page.contains(reason), "{reason}");
+    // The value to take is marked in the data, once for each figure of the chart.
+    let chosen = report["advice"][0]["point"].as_u64().unwrap() as usize;
+    let value = report["points"][chosen]["values"][0].as_str().unwrap();
+    let data = String::from_utf8(file("sweep.csv")).unwrap();
+    let marked: Vec<&str> = data.lines().filter(|line| line.contains("chosen")).collect();
+    assert_eq!(marked.len(), 5, "{data}");
+    assert!(marked.iter().all(|line| line.contains(&format!(",read_ahead_kb,{value},"))));
+    assert!(String::from_utf8(file("figures.csv")).unwrap().lines().count() > 4);
+    assert!(file("sweep.svg").len() < 300_000 && file("sweep.png").starts_with(b"\x89PNG"));
+    let two = ["sweep", CAPTURE, CAPTURE, "--set", "read_ahead_kb=64,128", "-o", &out];
+    rareplay(&two).assert().code(64);
+}

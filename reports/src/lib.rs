@@ -29,6 +29,8 @@ use analysis::fleet::FleetReport;
 use analysis::gate::GateReport;
 use analysis::report::CorpusReport;
 use analysis::result::ReplayReport;
+use analysis::sweep::SweepReport;
+use chart::Figure;
 
 pub use number::counted;
 
@@ -106,15 +108,26 @@ fn folder_of(key: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
+/// Writes a sweep: `index.html`, its chart as SVG with its data as CSV (and as PNG if asked for),
+/// `sweep.json`, and `figures.csv` with the figures of every point.
+pub fn write_sweep(report: &SweepReport, directory: &Path, png: bool) -> Result<(), Error> {
+    write(directory, "index.html", html::sweep(report).as_bytes())?;
+    write(directory, "sweep.json", json::sweep(report).as_bytes())?;
+    write(directory, "figures.csv", csv::sweep(report).as_bytes())?;
+    write_figure(&chart::of_sweep(report), directory, png)
+}
+
 fn write_data(report: &ReplayReport, directory: &Path, png: bool) -> Result<(), Error> {
     write(directory, "report.json", json::replay(report).as_bytes())?;
-    for figure in chart::of_report(report) {
-        let id = figure.id();
-        write(directory, &format!("{id}.svg"), figure.svg().as_bytes())?;
-        write(directory, &format!("{id}.csv"), figure.csv().as_bytes())?;
-        if png {
-            write(directory, &format!("{id}.png"), &figure.png())?;
-        }
+    chart::of_report(report).iter().try_for_each(|figure| write_figure(figure, directory, png))
+}
+
+fn write_figure(figure: &Figure, directory: &Path, png: bool) -> Result<(), Error> {
+    let id = figure.id();
+    write(directory, &format!("{id}.svg"), figure.svg().as_bytes())?;
+    write(directory, &format!("{id}.csv"), figure.csv().as_bytes())?;
+    if png {
+        write(directory, &format!("{id}.png"), &figure.png())?;
     }
     Ok(())
 }

@@ -6,16 +6,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use analysis::gate::{Budgets, MeasureOptions, expand};
 use analysis::load::{LoadOptions, load};
 use analysis::recover::recover;
-use analysis::replay::{Model, illustrated_report, replay_one};
+use analysis::replay::{Model, illustrated_report};
+use analysis::report::{CorpusReport, ReportOptions};
 use analysis::result::ReplayReport;
+use analysis::sweep::{Axes, Goal, SweepOptions, SweepReport, sweep};
 use analysis::verify::verify;
 use anyhow::Context;
 use replay::policy::{self, Policy};
-use reports::chart::{self, CurveMetric, CurveUnit, Curves, Figure};
+use reports::chart::{self, Figure};
 use traces::capture::Losses;
-use traces::settings::Origin;
 
 /// The policies shown: that of a kernel, and a change proposed to it.
 const BASE: &str = "linux-6.18";
@@ -30,9 +32,11 @@ const CHARTS: [(&str, &[&str]); 2] = [
     ("linux-6.1/mmap_rand", &["waste"]),
 ];
 
-/// Captures swept, and over what.
-const SWEPT: (&str, &str, [u64; 6]) =
-    ("linux-6.18/seq1m_after4k_ms512", "read_ahead_kb", [32, 64, 128, 256, 512, 1024]);
+/// The capture swept, and over what.
+const SWEPT: (&str, [(&str, &str); 2]) = (
+    "linux-6.18/seq1m_after4k_ms512",
+    [("read_ahead_kb", "32..1024"), ("max_sectors_kb", "128..1024")],
+);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -85,7 +89,7 @@ fn figures() -> anyhow::Result<Vec<Figure>> {
         figures.extend(of_capture.into_iter().filter(|figure| ids.contains(&figure.id())));
     }
     figures.push(chart::corpus(&corpus()?).context("the corpus has captures")?);
-    figures.push(chart::sweep(&sweep()?));
+    figures.extend(sweeps()?.iter().map(chart::of_sweep));
     Ok(figures)
 }
 
@@ -106,6 +110,16 @@ pub(crate) fn report(capture: &str) -> anyhow::Result<ReplayReport> {
     Ok(illustrated_report(&loaded.source, &policies, &model, Some(verified), losses))
 }
 
+/// Some captures under both policies, judged.
+pub(crate) fn judged(captures: &[&str]) -> anyhow::Result<CorpusReport> {
+    let path = |capture: &&str| root().join(format!("traces/corpus/{capture}.ftrace.zst"));
+    let files = expand(&captures.iter().map(path).collect::<Vec<_>>())?;
+    let measure = MeasureOptions::default();
+    let (policies, budgets) = (policies()?, Budgets::default());
+    let options = ReportOptions { policies, baseline: None, budgets, measure };
+    Ok(CorpusReport::new(&files, &options, &|| ()))
+}
+
 /// Every capture of the base policy's own kernel under both policies.
 fn corpus() -> anyhow::Result<Vec<ReplayReport>> {
     let folder = root().join("traces/corpus").join(BASE);
@@ -124,51 +138,25 @@ fn corpus() -> anyhow::Result<Vec<ReplayReport>> {
     Ok(reports)
 }
 
-fn sweep() -> anyhow::Result<Curves> {
-    let (capture, setting, values) = SWEPT;
-    let mut source =
-        load(&root().join(format!("traces/corpus/{capture}.ftrace.zst")), &LoadOptions::default())?
-            .source;
-    recover(&mut source);
-    let (policies, model) = (policies()?, Model::default());
-    let mut elapsed_ns = vec![Vec::new(); policies.len()];
-    let mut waste = vec![Vec::new(); policies.len()];
-    for value in values {
-        source.settings.set(setting, &value.to_string(), Origin::Given)?;
-        for (n, policy) in policies.iter().enumerate() {
-            let result = replay_one(&source, &**policy, &model);
-            elapsed_ns[n].push(result.elapsed_ns as f64);
-            waste[n].push(result.pages.unused as f64 / result.pages.inserted.max(1) as f64);
-        }
-    }
-    Ok(Curves {
-        setting: setting.to_owned(),
-        values: values.map(|value| value.to_string()).into(),
-        names: policies.iter().map(|policy| policy.name().to_owned()).collect(),
-        chosen: elapsed_ns.iter().map(|curve| smallest_good(curve)).collect(),
-        knees: vec![None; policies.len()],
-        metrics: vec![
-            CurveMetric {
-                title: "Elapsed".to_owned(),
-                key: "elapsed",
-                unit: CurveUnit::Nanoseconds,
-                curves: elapsed_ns,
-            },
-            CurveMetric {
-                title: "Readahead in vain".to_owned(),
-                key: "waste",
-                unit: CurveUnit::Share,
-                curves: waste,
-            },
-        ],
-        caption: format!("{capture}; time is modelled"),
-    })
+/// A capture over one setting and over two.
+fn sweeps() -> anyhow::Result<Vec<SweepReport>> {
+    let (capture, ranges) = SWEPT;
+    (1..=ranges.len()).map(|axes| swept(capture, &ranges[..axes])).collect()
 }
 
-/// The first value within 2 % of the best.
-fn smallest_good(elapsed_ns: &[f64]) -> Option<usize> {
-    let best = elapsed_ns.iter().copied().fold(f64::INFINITY, f64::min);
-    elapsed_ns.iter().position(|own| *own <= best * 1.02)
+/// A capture over some settings under both policies.
+pub(crate) fn swept(capture: &str, ranges: &[(&str, &str)]) -> anyhow::Result<SweepReport> {
+    let name = format!("traces/corpus/{capture}.ftrace.zst");
+    let mut source = load(&root().join(&name), &LoadOptions::default())?.source;
+    source.name = name;
+    let own = recover(&mut source).context("no policy for its kernel")?;
+    let verified = verify(&source, &*own)?;
+    let (model, goal) = (Model::default(), Goal::Elapsed);
+    let options = SweepOptions { model, goal, tolerance_percent: 2.0 };
+    let owned = |(key, values): &(&str, &str)| ((*key).to_owned(), (*values).to_owned());
+    let axes = Axes::parse(&ranges.iter().map(owned).collect::<Vec<_>>())?;
+    let proof = (Some(verified), Losses::default());
+    Ok(sweep(&source, &axes, &policies()?, &options, proof, &|| ())?)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! A chart with all that goes with it: legend, caption, words, figures as a table and as CSV.
 
-use analysis::result::ReplayReport;
+use analysis::result::{ReplayReport, SettingView};
+use analysis::verify::CaptureVerify;
+use traces::access::Fidelity;
 
 use super::canvas::{Canvas, Font};
 use super::legend::Legend;
@@ -161,14 +163,24 @@ pub(crate) struct Parts {
 
 /// What every chart of a source says below it: source, fidelity, settings.
 pub(super) fn caption(report: &ReplayReport) -> String {
+    origin(&report.source, report.fidelity, &report.settings, report.verify.as_ref())
+}
+
+/// The same from the parts of any report.
+pub(super) fn origin(
+    source: &str,
+    fidelity: Fidelity,
+    settings: &[SettingView],
+    verify: Option<&CaptureVerify>,
+) -> String {
     let shown = ["kernel", "fs", "read_ahead_kb", "max_sectors_kb"];
-    let settings = report.settings.iter().filter(|setting| shown.contains(&setting.key));
+    let settings = settings.iter().filter(|setting| shown.contains(&setting.key));
     let settings: Vec<_> = settings.map(words::setting).collect();
-    let checked = report.verify.as_ref().map_or("not verified".to_owned(), words::verify);
+    let checked = verify.map_or("not verified".to_owned(), words::verify);
     format!(
         "{}, {} stream; {}; {checked}",
-        words::file_name(&report.source),
-        words::fidelity(report.fidelity),
+        words::file_name(source),
+        words::fidelity(fidelity),
         settings.join(", ")
     )
 }

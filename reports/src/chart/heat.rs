@@ -40,7 +40,7 @@ pub(super) fn figure(report: &ReplayReport, pictures: &Pictures) -> Option<Figur
         id: "heat",
         title: "Read waits in the course of the run",
         reading: "To the right are the reads in the order they came, upwards how long they \
-                  waited; the darker a cell, the more reads. The same column holds the same reads \
+                  waited; the stronger the colour of a cell, the more reads. The same column holds the same reads \
                   under both policies, so the difference shows where waits became longer or \
                   shorter.",
         description: description(report, map),

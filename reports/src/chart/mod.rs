@@ -39,7 +39,7 @@ use analysis::result::ReplayReport;
 pub use corpus::corpus;
 pub use figure::Figure;
 pub(crate) use style::{REGULAR, SEMI_BOLD};
-pub use sweep::{CurveMetric, CurveUnit, Curves, sweep};
+pub use sweep::of_sweep;
 pub(crate) use table::{Table, TableRow};
 
 /// All charts of a source, in the order in which they are read. Without pictures in the report, only

@@ -24,7 +24,7 @@ pub(super) fn section(figure: &Figure, place: &Place) -> Markup {
 }
 
 /// Cells of a row above which a table is set smaller, to fit a page.
-const CELLS_DENSE: usize = 9;
+pub(super) const CELLS_DENSE: usize = 9;
 
 fn table(table: &Table) -> Markup {
     let several = table.columns.len() > 1;

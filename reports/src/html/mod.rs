@@ -1,28 +1,31 @@
 //! One HTML file with everything in it: no script, no request, light and dark, on paper too.
 
+mod basis;
 mod causes;
 mod charts;
 mod corpus;
 mod fleet;
 mod overview;
+mod sweep;
 mod verdict;
 
 use analysis::explain::Explanation;
-use analysis::result::{ReplayReport, SettingView};
+use analysis::result::ReplayReport;
 use analysis::verify::CaptureVerify;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use traces::capture::Severity;
-use traces::settings::Origin;
+use traces::capture::{Losses, Severity};
 
 use crate::chart::{self, Figure};
 use crate::figures::{Row, Section, Trend, sections};
 use crate::number::{count, signed_percent};
 use crate::words::{self, Outcome};
 
+use basis::Basis;
 pub use corpus::corpus;
 use corpus::outcome_of;
 pub use fleet::fleet;
+pub use sweep::sweep;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -99,7 +102,7 @@ fn source_body(report: &ReplayReport, explanation: Option<&Explanation>, place: 
         (figures(report, place))
         @if let Some(explanation) = explanation { (causes::causes(explanation, place)) }
         @for figure in others { (charts::section(figure, place)) }
-        (origin(report, place))
+        (Basis::of(report).section(place))
     }
 }
 
@@ -107,7 +110,7 @@ fn source_body(report: &ReplayReport, explanation: Option<&Explanation>, place: 
 fn trust(report: &ReplayReport) -> Markup {
     html! {
         (checked(report.verify.as_ref()))
-        (losses(report))
+        (losses(&report.losses))
     }
 }
 
@@ -131,9 +134,9 @@ fn checked(verify: Option<&CaptureVerify>) -> Markup {
     }
 }
 
-fn losses(report: &ReplayReport) -> Markup {
+fn losses(losses: &Losses) -> Markup {
     html! {
-        @for (kind, loss) in &report.losses.0 {
+        @for (kind, loss) in &losses.0 {
             @let (class, name) = match kind.severity() {
                 Severity::Info => ("neutral", "Note"),
                 Severity::Warning => ("care", "Warning"),
@@ -200,53 +203,6 @@ fn change(row: &Row) -> Markup {
         } @else {
             td { "0" }
             td {}
-        }
-    }
-}
-
-/// Where the figures come from: source, settings and model.
-fn origin(report: &ReplayReport, place: &Place) -> Markup {
-    html! {
-        section aria-labelledby=(place.id("origin")) {
-            (place.heading("origin", "Where the figures come from"))
-            p { "Source: " code { (report.source) } }
-            p { "Access streams: " (words::streams(report.fidelity, &report.streams)) }
-            div.scroll tabindex="0" role="region" aria-label="Settings, as a table" {
-                table.words {
-                    caption { "Settings" }
-                    thead { tr { th scope="col" { "setting" } th scope="col" { "value" } th scope="col" { "origin" } } }
-                    tbody { @for setting in &report.settings { (setting_row(setting)) } }
-                }
-            }
-            div.scroll tabindex="0" role="region" aria-label="Device model, as a table" {
-                table.words {
-                    caption { "Model of the machine: " (report.device.model) ". Time is modelled, counts are not." }
-                    thead { tr { th scope="col" { "parameter" } th scope="col" { "value" } } }
-                    tbody {
-                        @for (name, value) in &report.device.parameters {
-                            tr { th scope="row" { code { (name) } } td { (count(*value)) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn setting_row(setting: &SettingView) -> Markup {
-    let means = match setting.origin {
-        Origin::Assumed => "assumed: nothing said so",
-        Origin::Recovered => "recovered from what the capture shows",
-        Origin::Sidecar => "stated beside the capture",
-        Origin::Recorded => "recorded in the capture",
-        Origin::Given => "given on the command line",
-    };
-    let class = (setting.origin == Origin::Assumed).then_some("care");
-    html! {
-        tr {
-            th scope="row" { code { (setting.key) } }
-            td { (setting.value) }
-            td class=[class] { (means) }
         }
     }
 }

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use roxmltree::{Document, Node};
 
 use super::sample;
-use crate::chart::{CurveMetric, CurveUnit, Curves, Figure};
+use crate::chart::Figure;
 use crate::{chart, html, json};
 
 /// Where a text stands, as far as its letters' average width tells.
@@ -89,37 +89,11 @@ fn chart(report: &ReplayReport, id: &str) -> Figure {
     found.unwrap_or_else(|| panic!("no chart {id}"))
 }
 
-/// A figure over six values of a setting, under two policies.
-fn curves() -> Curves {
-    let metric = |title: &str, unit, curves: [[f64; 6]; 2]| CurveMetric {
-        title: title.to_owned(),
-        key: "figure",
-        unit,
-        curves: curves.map(Vec::from).into(),
-    };
-    let slow = [9.1e8, 5.2e8, 3.1e8, 3.0e8, 3.0e8, 3.2e8];
-    let fast = [9.1e8, 4.8e8, 2.9e8, 2.7e8, 2.6e8, 2.6e8];
-    Curves {
-        setting: "read_ahead_kb".to_owned(),
-        values: ["32", "64", "128", "256", "512", "1024"].map(str::to_owned).into(),
-        names: vec!["linux-6.18".to_owned(), "align-async-window-v2".to_owned()],
-        chosen: vec![Some(2), Some(4)],
-        knees: vec![Some(1), None],
-        metrics: vec![
-            metric("Elapsed", CurveUnit::Nanoseconds, [slow, fast]),
-            metric("Nothing", CurveUnit::Share, [[0.0; 6]; 2]),
-            metric("Requests", CurveUnit::Count, [slow.map(|ns| ns / 1e5), fast]),
-            metric("Bytes", CurveUnit::Bytes, [slow, fast]),
-        ],
-        caption: "a capture".to_owned(),
-    }
-}
-
 #[test]
 fn charts_are_whole() {
     let mut figures: Vec<Figure> = reports().iter().flat_map(chart::of_report).collect();
     figures.extend(chart::corpus(&reports()));
-    figures.push(chart::sweep(&curves()));
+    figures.extend(sample::sweeps().iter().map(chart::of_sweep));
     for figure in figures {
         let svg = figure.svg();
         check(&svg);
@@ -226,6 +200,61 @@ fn pages_need_nothing_else() {
 }
 
 #[test]
+fn pages_of_sweeps_need_nothing_else() {
+    for report in sample::sweeps() {
+        let page = html::sweep(&report);
+        check_self_contained(&page.replace("src: url(data:", ""));
+        for advice in &report.advice {
+            // Markup escapes some letters of a sentence, but none of its first words.
+            let begins = advice.reason[0].split(',').next().unwrap_or_default();
+            assert!(page.contains(begins), "{begins}");
+        }
+        for point in &report.points {
+            assert!(point.values.iter().all(|value| page.contains(&format!(">{value}</th>"))));
+        }
+    }
+}
+
+#[test]
+fn the_ring_is_at_the_value_to_take() {
+    let report = sample::swept();
+    let svg = chart::of_sweep(&report).svg();
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let centres = |radius: &str| -> Vec<(f64, f64)> {
+        let circles = document.descendants().filter(|node| node.has_tag_name("circle"));
+        let own = circles.filter(|node| node.attribute("r") == Some(radius));
+        own.map(|node| (number(node, "cx"), number(node, "cy"))).collect()
+    };
+    let (rings, points) = (centres("7"), centres("3"));
+    let values = report.points.len();
+    let panels = rings.len();
+    assert!(panels > 1);
+    // A ring's own dot comes after those of its curve.
+    assert_eq!(points.len(), panels * (values + 1));
+    let chosen = report.advice[0].point.expect("there is one");
+    for (ring, curve) in rings.iter().zip(points.chunks(values + 1)) {
+        assert_eq!(*ring, curve[chosen]);
+    }
+}
+
+#[test]
+fn the_stronger_the_colour_of_a_cell_the_worse() {
+    let report = sample::swept_pair();
+    let figure = chart::of_sweep(&report);
+    let svg = figure.svg();
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let cells = |level: usize| -> usize {
+        let class = format!("ra-h{level}");
+        let own = document.descendants().filter(|node| node.attribute("class") == Some(&class));
+        own.filter_map(|node| node.attribute("d")).map(|outline| outline.matches('M').count()).sum()
+    };
+    // The figures are 600, 400, 300, 200, 150 and 100 ms, and one of each is in the legend.
+    let expected = [1, 0, 0, 0, 1, 1, 1, 2].map(|cells| cells + 1);
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(cells), expected);
+    assert_eq!(figure.table().rows.len(), 6);
+}
+
+#[test]
 fn pages_look_as_they_did() {
     // The fonts are the same on every page.
     let page = html::replay(&sample::pair());
@@ -234,6 +263,10 @@ fn pages_look_as_they_did() {
     let several = html::replay(&sample::several());
     let header = several.split("<header>").nth(1).and_then(|rest| rest.split("</header>").next());
     assert_snapshot!("html_header_with_losses", header.unwrap_or_default());
+    let swept = html::sweep(&sample::swept());
+    let body: Vec<&str> = swept.lines().filter(|line| line.contains("<body>")).collect();
+    let body = body.join("\n").split("<section class=\"chart\"").next().map(str::to_owned);
+    assert_snapshot!("html_sweep_until_its_chart", body.unwrap_or_default());
 }
 
 #[test]

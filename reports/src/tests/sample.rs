@@ -563,3 +563,58 @@ pub(crate) fn swept_devices() -> SweepReport {
         ..swept()
     }
 }
+
+/// Two sizes against each other.
+pub(crate) fn swept_pair() -> SweepReport {
+    let (first, second) =
+        ([("128", 128), ("256", 256), ("512", 512)], [("512", 512), ("1024", 1024)]);
+    let point = |a: usize, b: usize| {
+        let ns = [600, 400, 300, 200, 150, 100][2 * a + b] * 1_000_000;
+        SweepPoint {
+            at: vec![a, b],
+            values: vec![first[a].0.to_owned(), second[b].0.to_owned()],
+            is_current: (a, b) == (0, 0),
+            results: vec![swept_figures("linux-6.18", ns, 4096 >> a, 64 << a)],
+        }
+    };
+    let points = (0..3).flat_map(|a| (0..2).map(move |b| (a, b)));
+    let advice = Advice {
+        point: Some(5),
+        best: 5,
+        knee: None,
+        shape: Shape::MoreHelps,
+        reason: vec![
+            "read_ahead_kb 512, max_sectors_kb 1024 has the smallest elapsed time.".to_owned(),
+        ],
+        ..swept().advice.remove(0)
+    };
+    SweepReport {
+        axes: vec![
+            axis("read_ahead_kb", &first.map(|(text, kb)| (text, Some(kb)))),
+            axis("max_sectors_kb", &second.map(|(text, kb)| (text, Some(kb)))),
+        ],
+        points: points.map(|(a, b)| point(a, b)).collect(),
+        advice: vec![advice],
+        doubts: Vec::new(),
+        ..swept()
+    }
+}
+
+/// A setting, one on each of two devices, two at once, and devices alone.
+pub(crate) fn sweeps() -> [SweepReport; 4] {
+    let devices = swept_devices();
+    let alone = SweepReport {
+        axes: devices.axes[..1].to_vec(),
+        points: vec![
+            SweepPoint { at: vec![0], values: vec!["hdd".to_owned()], ..devices.points[0].clone() },
+            SweepPoint {
+                at: vec![1],
+                values: vec!["nvme".to_owned()],
+                ..devices.points[2].clone()
+            },
+        ],
+        advice: vec![Advice { given: None, point: None, best: 1, ..devices.advice[0].clone() }],
+        ..devices.clone()
+    };
+    [swept(), devices, swept_pair(), alone]
+}
