@@ -162,11 +162,18 @@ pub(crate) fn time_cells(timing: &Timing) -> Vec<String> {
 /// How far predicted times are off, beside every one of them: `modelled; on the recording: elapsed
 /// -12.0%, read p99 +3.1%`.
 pub(crate) fn time_note(verify: Option<&CaptureVerify>) -> String {
-    let known = verify.map(|verify| verify.timing).filter(|timing| timing.elapsed.is_known());
-    let Some(timing) = known else { return "modelled, held against no recording".to_owned() };
-    let mut errors = vec![format!("elapsed {}", signed_percent(timing.elapsed.error() * 100.0))];
-    if timing.read_p99.is_known() {
-        errors.push(format!("read p99 {}", signed_percent(timing.read_p99.error() * 100.0)));
+    let timing = verify.map(|verify| verify.timing).unwrap_or_default();
+    let error = |(what, pair): (&str, Pair)| {
+        pair.is_known().then(|| format!("{what} {}", signed_percent(pair.error() * 100.0)))
+    };
+    let of_reads = [("elapsed", timing.elapsed), ("read p99", timing.read_p99)];
+    let mut errors: Vec<String> = of_reads.into_iter().filter_map(error).collect();
+    if errors.is_empty() {
+        // Faults have no recorded time, but what they wait for has.
+        errors.extend(error(("device read", timing.device_read)));
+    }
+    if errors.is_empty() {
+        return "modelled, held against no recording".to_owned();
     }
     format!("modelled; on the recording: {}", errors.join(", "))
 }
