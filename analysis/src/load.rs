@@ -123,7 +123,9 @@ pub struct Opened {
 /// Loads a capture or a workload description.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
     if workload::is_workload(path) {
-        let source = workload::read(path, &given(options)?)?;
+        let mut settings = settings_of(&options.noted, Origin::Sidecar)?;
+        settings.overlay(settings_of(&options.set, Origin::Given)?);
+        let source = workload::read(path, &settings)?;
         return Ok(Loaded { source, capture: None });
     }
     let Opened { mut capture, source } = open(path, options)?;
@@ -138,11 +140,7 @@ pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
     let read = read_joined(path, &stated.joined, stated.clock.clone())?;
     let mut capture = read.capture;
     stated.add(read.stated)?;
-    let stream_options = StreamOptions {
-        allow_inferred: stated.allow_inferred(),
-        settings: stated.settings,
-        files: stated.files,
-    };
+    let stream_options = stated.stream_options();
     let name = path.display().to_string();
     let source = streams::build(&capture, &name, &stream_options).map_err(LoadError::from);
     let source = source.map(|source| Source { about: stated.about, ..source });
@@ -157,14 +155,16 @@ pub fn open(path: &Path, options: &LoadOptions) -> Result<Opened, LoadError> {
 #[derive(Debug)]
 pub(crate) struct Stated {
     path: PathBuf,
-    /// Settings over the kernel's defaults.
-    pub(crate) settings: Settings,
+    /// Settings of the recording, over the kernel's defaults.
+    recording: Settings,
+    /// Settings of `--set`.
+    given: Settings,
     /// A list of accesses that stands for the capture's own, and what errors call it.
     pub(crate) accesses: Option<(String, PathBuf)>,
     /// Further files of the run.
     pub(crate) joined: Vec<PathBuf>,
     pub(crate) clock: Option<String>,
-    pub(crate) files: Vec<FileFacts>,
+    files: Vec<FileFacts>,
     about: String,
     allow_inferred: bool,
 }
@@ -174,7 +174,8 @@ impl Stated {
     pub(crate) fn read(path: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
         let mut stated = Self {
             path: path.to_owned(),
-            settings: given(options)?,
+            recording: settings_of(&options.noted, Origin::Sidecar)?,
+            given: settings_of(&options.set, Origin::Given)?,
             accesses: None,
             joined: options.join.clone(),
             clock: options.clock.clone(),
@@ -185,7 +186,7 @@ impl Stated {
         let mut accesses = options.accesses.clone();
         if let Some(beside) = sidecar::path_for(path) {
             let sidecar = Sidecar::read(&beside)?;
-            sidecar.apply(&beside, &mut stated.settings)?;
+            sidecar.apply(&beside, &mut stated.recording)?;
             if let (None, Some(list)) = (&accesses, &sidecar.accesses) {
                 accesses = Some(beside.with_file_name(list));
             }
@@ -206,8 +207,8 @@ impl Stated {
     /// Adds what a table says, for which everything else comes first.
     pub(crate) fn add(&mut self, table: events::Stated) -> Result<(), LoadError> {
         let mut settings = table.settings(&self.path)?;
-        settings.overlay(std::mem::take(&mut self.settings));
-        self.settings = settings;
+        settings.overlay(std::mem::take(&mut self.recording));
+        self.recording = settings;
         if self.about.is_empty() {
             self.about = table.sidecar.made;
         }
@@ -220,9 +221,19 @@ impl Stated {
         Ok(())
     }
 
-    /// Whether streams may be used that only show what readahead did.
-    pub(crate) fn allow_inferred(&self) -> bool {
-        self.allow_inferred || self.accesses.is_some()
+    /// How streams are built under all of it.
+    pub(crate) fn stream_options(&self) -> StreamOptions {
+        let ra_pages = &self.recording.ra_pages;
+        let is_stated = ra_pages.origin == Origin::Sidecar;
+        let ra_pages_stated = is_stated.then_some(ra_pages.value);
+        let mut settings = self.recording.clone();
+        settings.overlay(self.given.clone());
+        StreamOptions {
+            settings,
+            ra_pages_stated,
+            allow_inferred: self.allow_inferred || self.accesses.is_some(),
+            files: self.files.clone(),
+        }
     }
 }
 
@@ -242,14 +253,11 @@ pub(crate) fn read_joined(
     Ok(read)
 }
 
-/// The `--set` values over what is noted of the recording, over the defaults.
-fn given(options: &LoadOptions) -> Result<Settings, LoadError> {
+/// Values of one origin over the defaults.
+fn settings_of(values: &[(String, String)], origin: Origin) -> Result<Settings, LoadError> {
     let mut settings = Settings::default();
-    for (key, value) in &options.noted {
-        settings.set(key, value, Origin::Sidecar)?;
-    }
-    for (key, value) in &options.set {
-        settings.set(key, value, Origin::Given)?;
+    for (key, value) in values {
+        settings.set(key, value, origin)?;
     }
     Ok(settings)
 }

@@ -268,17 +268,36 @@ impl Settings {
 
     /// Takes each value of `later` whose origin is at least as good.
     pub fn overlay(&mut self, later: Self) {
-        self.kernel.take(later.kernel);
-        self.policy.take(later.policy);
-        self.filesystem.take(later.filesystem);
-        self.ra_pages.take(later.ra_pages);
-        self.max_sectors_kb.take(later.max_sectors_kb);
-        self.segments_max.take(later.segments_max);
-        self.segment_bytes_max.take(later.segment_bytes_max);
-        self.order_min.take(later.order_min);
-        self.order_max.take(later.order_max);
-        self.memory_pages.take(later.memory_pages);
-        self.file_size_bytes.take(later.file_size_bytes);
+        let Self {
+            kernel,
+            policy,
+            filesystem,
+            ra_pages,
+            max_sectors_kb,
+            segments_max,
+            segment_bytes_max,
+            chunk_sectors,
+            scheduler,
+            nr_requests,
+            order_min,
+            order_max,
+            memory_pages,
+            file_size_bytes,
+        } = later;
+        self.kernel.take(kernel);
+        self.policy.take(policy);
+        self.filesystem.take(filesystem);
+        self.ra_pages.take(ra_pages);
+        self.max_sectors_kb.take(max_sectors_kb);
+        self.segments_max.take(segments_max);
+        self.segment_bytes_max.take(segment_bytes_max);
+        self.chunk_sectors.take(chunk_sectors);
+        self.scheduler.take(scheduler);
+        self.nr_requests.take(nr_requests);
+        self.order_min.take(order_min);
+        self.order_max.take(order_max);
+        self.memory_pages.take(memory_pages);
+        self.file_size_bytes.take(file_size_bytes);
     }
 
     /// `bdi->io_pages`.

@@ -39,11 +39,7 @@ pub(super) fn inspect_feed(
     window_events: u64,
 ) -> Result<InspectReport, LoadError> {
     stated.add(feed.stated()?)?;
-    let options = StreamOptions {
-        settings: stated.settings.clone(),
-        allow_inferred: stated.allow_inferred(),
-        files: stated.files.clone(),
-    };
+    let options = stated.stream_options();
     let requests = survey(&mut feed, filter, &options)?;
     let mut kept = Vec::new();
     let mut view = filter.view(0, 0);

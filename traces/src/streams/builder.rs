@@ -618,12 +618,13 @@ impl<'a, T: Taker> Pass<'a, T> {
         self.blocks.settle(u64::MAX, self.window.taker());
         let (taker, opens) = self.window.finish(&self.files);
         let mut settings = self.options.settings.clone();
-        self.seen.apply(&mut settings, self.blocks.largest_sectors());
+        let stated = self.options.ra_pages_stated;
+        self.seen.apply(&mut settings, stated, self.blocks.largest_sectors());
         if let Some(kernel) = &capture.header.kernel {
             settings.kernel.offer(kernel.clone(), crate::settings::Origin::Recorded);
         }
         let opens = opens.finish(RaPages {
-            recorded: self.seen.device_ra_pages().unwrap_or(settings.ra_pages.value),
+            recorded: self.seen.device_ra_pages(stated).unwrap_or(settings.ra_pages.value),
             wanted: settings.ra_pages.value,
         });
         let states = &self.files.states;

@@ -64,6 +64,8 @@ pub enum StreamError {
 pub struct StreamOptions {
     /// Settings from the sidecar and from `--set`, over the kernel's defaults.
     pub settings: Settings,
+    /// `ra_pages` of the device as the sidecar states it, whatever `--set` says.
+    pub ra_pages_stated: Option<u64>,
     /// Whether streams below [`Fidelity::Page`] may be built.
     pub allow_inferred: bool,
     /// What the sidecar says of files.

@@ -34,17 +34,31 @@ impl Seen {
         self.forced_at_max += u64::from(pages == self.forced_pages_max);
     }
 
-    /// `ra_pages` of the device, where it was printed.
-    pub(super) fn device_ra_pages(&self) -> Option<u64> {
+    /// `ra_pages` of the device, where it was printed; `stated` is what the sidecar says.
+    pub(super) fn device_ra_pages(&self, stated: Option<u64>) -> Option<u64> {
         // fadvise doubles it for single opens, so the smallest one is the device's.
         let smallest = *self.ra_pages.keys().next()?;
-        let doubled = self.advised_sequential && self.ra_pages.len() == 1;
-        Some(if doubled { smallest / 2 } else { smallest })
+        let advised = self.advised_sequential && self.ra_pages.len() == 1;
+        Some(if advised || self.is_doubled(stated) { smallest / 2 } else { smallest })
+    }
+
+    /// Whether every open had twice what the sidecar says of the device, which only
+    /// `POSIX_FADV_SEQUENTIAL` makes of it. Without its system call nothing else tells.
+    fn is_doubled(&self, stated: Option<u64>) -> bool {
+        let smallest = self.ra_pages.keys().next();
+        stated.is_some_and(|device| smallest == Some(&(2 * device)))
     }
 
     /// Offers what was seen, `largest_sectors` being the size of the largest read of a file.
-    pub(super) fn apply(&self, settings: &mut Settings, largest_sectors: u64) {
-        if let Some(ra_pages) = self.device_ra_pages() {
+    pub(super) fn apply(
+        &self,
+        settings: &mut Settings,
+        stated: Option<u64>,
+        largest_sectors: u64,
+    ) {
+        // What events print of other opens than the device's does not replace the sidecar.
+        let printed = self.device_ra_pages(stated).filter(|_| !self.is_doubled(stated));
+        if let Some(ra_pages) = printed {
             settings.ra_pages.offer(ra_pages, Origin::Recorded);
         }
         if self.large_windows > 0 && !self.large_folios {
@@ -75,4 +89,43 @@ impl Seen {
 
 fn pages_kb(pages: u64) -> u64 {
     pages << (PAGE_SHIFT - 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(ra_pages: &[u64], advised_sequential: bool) -> Seen {
+        let ra_pages = ra_pages.iter().map(|pages| (*pages, 1)).collect();
+        Seen { ra_pages, advised_sequential, ..Seen::default() }
+    }
+
+    #[test]
+    fn read_ahead_of_the_device_is_told_from_that_of_advised_opens() {
+        // Of what was printed, with or without a sidecar that says 32.
+        for (ra_pages, advised, stated, device) in [
+            (&[][..], false, Some(32), None),
+            (&[64], false, None, Some(64)),
+            (&[64], true, None, Some(32)),
+            (&[64], false, Some(32), Some(32)),
+            (&[64], true, Some(32), Some(32)),
+            (&[32, 64], false, Some(32), Some(32)),
+            // A sidecar that does not fit is of another time.
+            (&[256], false, Some(32), Some(256)),
+            (&[0], false, Some(0), Some(0)),
+        ] {
+            let seen = seen(ra_pages, advised);
+            assert_eq!(seen.device_ra_pages(stated), device, "{ra_pages:?} {advised} {stated:?}");
+        }
+    }
+
+    #[test]
+    fn opens_that_were_advised_leave_the_sidecar_its_word() {
+        for (printed, value, origin) in [(64, 32, Origin::Sidecar), (256, 256, Origin::Recorded)] {
+            let mut settings = Settings::default();
+            settings.ra_pages.offer(32, Origin::Sidecar);
+            seen(&[printed], false).apply(&mut settings, Some(32), &[]);
+            assert_eq!((settings.ra_pages.value, settings.ra_pages.origin), (value, origin));
+        }
+    }
 }
