@@ -3,7 +3,7 @@
 use analysis::calibrate::{Recording, calibrate};
 use anyhow::Context;
 
-use crate::cli::CalibrateArgs;
+use crate::cli::{CalibrateArgs, TableFormat};
 use crate::{exit, output, sources};
 
 pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
@@ -24,7 +24,11 @@ pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<u8> {
         Some(path) => {
             std::fs::write(path, toml)
                 .with_context(|| format!("cannot write {}", path.display()))?;
-            output::print(&calibration.report.to_string())?;
+            let report = &calibration.report;
+            output::print(&match args.format {
+                TableFormat::Text => report.to_string(),
+                TableFormat::Markdown => reports::markdown::calibrate(report),
+            })?;
         }
         None => output::print(&toml)?,
     }

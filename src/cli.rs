@@ -539,11 +539,24 @@ pub(crate) struct CalibrateArgs {
     /// Captures that record when requests are issued and complete.
     #[arg(required = true, value_name = "CAPTURE")]
     pub(crate) captures: Vec<PathBuf>,
-    /// Where to write the device model.
+    /// Where to write the device model; how well it fits is printed then.
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How to print how well it fits.
+    #[arg(long, value_enum, default_value_t, requires = "output")]
+    pub(crate) format: TableFormat,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+}
+
+/// How a table is printed that scripts have no use for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For the terminal.
+    #[default]
+    Text,
+    /// For pull requests.
+    Markdown,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -593,7 +606,11 @@ pub(crate) struct PolicyArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// All built-in policies.
-    List,
+    List {
+        /// How to print them.
+        #[arg(long, value_enum, default_value_t)]
+        format: TableFormat,
+    },
     /// One policy: what it does, the commits it follows, how it was checked.
     Show {
         /// Its name.

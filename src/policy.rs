@@ -6,12 +6,12 @@ use analysis::tree::{PREFIX, TreeOptions, build, generation_of};
 use kernel::Built;
 use replay::policy::{self, ENTRIES};
 
-use crate::cli::{PolicyArgs, PolicyCommand};
+use crate::cli::{PolicyArgs, PolicyCommand, TableFormat};
 use crate::{exit, output};
 
 pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<u8> {
     match &args.command {
-        PolicyCommand::List => output::print(&list())?,
+        PolicyCommand::List { format } => output::print(&list(*format))?,
         PolicyCommand::Show { name } => output::print(&show(name)?)?,
         PolicyCommand::Build { tree, patch, keep, run } => {
             let patch = patch.as_ref().map(|patch| format!(",patch={}", patch.display()));
@@ -45,7 +45,11 @@ fn describe_build(spec: &str, built: &Built) -> String {
     text
 }
 
-fn list() -> String {
+fn list(format: TableFormat) -> String {
+    if format == TableFormat::Markdown {
+        let rows = ENTRIES.iter().map(|entry| [entry.name, entry.summary]);
+        return reports::markdown::table(&["policy", "what it is"], rows);
+    }
     let width = ENTRIES.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for entry in ENTRIES {

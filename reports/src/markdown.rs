@@ -1,5 +1,6 @@
 //! Markdown tables for trackers and merge requests.
 
+use analysis::calibrate::FitReport;
 use analysis::explain::Explanation;
 use analysis::fleet::FleetReport;
 use analysis::inspect::InspectReport;
@@ -10,7 +11,7 @@ use analysis::verify::CaptureVerify;
 use crate::causes;
 use crate::figures::{Row, sections};
 use crate::fleet::{Table, distributions, groups, left_out, overview};
-use crate::number::{Unit, count, percent, signed_percent};
+use crate::number::{Unit, count, percent, signed_percent, size_name};
 use crate::sweep::{advice_of, columns, remarks};
 use crate::text::Style;
 use crate::words::{self, Outcome};
@@ -237,6 +238,45 @@ pub fn inspect(report: &InspectReport) -> String {
             count(file.device_reads.count),
         ]);
     }
+    out
+}
+
+/// How well a device model fits the captures it was fitted to.
+pub fn calibrate(report: &FitReport) -> String {
+    let mut out = String::new();
+    for text in report.summary() {
+        match text.split_once(": ") {
+            Some((name, text)) => out += &item(name.trim_start(), text),
+            None => out += &format!("- {}\n", escape(text.trim_start())),
+        }
+    }
+    let heads = ["up to", "depth", "requests", "recorded", "predicted", "error"];
+    out += &format!("\n{}{}", line(&heads.map(str::to_owned)), rule(0, heads.len()));
+    for row in &report.rows {
+        out += &line(&[
+            size_name(row.bytes_max),
+            row.depth_name(),
+            count(row.requests),
+            Unit::Nanoseconds.show(row.recorded_ns),
+            Unit::Nanoseconds.show(row.predicted_ns),
+            signed_percent(row.error_percent()),
+        ]);
+    }
+    out.push('\n');
+    for fit in report.cpu.iter().filter(|fit| fit.observations > 0) {
+        out += &item("cpu", &format!("{} {} ns, from {} gaps", fit.name, fit.ns, fit.observations));
+    }
+    out.extend(report.unknown.iter().map(|unknown| item("not known", unknown)));
+    out
+}
+
+/// Rows of words under their heads.
+pub fn table<'a, const N: usize>(
+    heads: &[&str; N],
+    rows: impl Iterator<Item = [&'a str; N]>,
+) -> String {
+    let mut out = line(&heads.map(escape)) + &rule(N, N);
+    out.extend(rows.map(|row| line(&row.map(escape))));
     out
 }
 

@@ -165,12 +165,30 @@ fn rows(observations: &Observations, predicted: &[u64]) -> Vec<FitRow> {
     rows.collect()
 }
 
-impl fmt::Display for FitReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl FitReport {
+    /// The device that was fitted, and how well, a line each.
+    pub fn summary(&self) -> Vec<String> {
+        let mut lines = self.device();
+        lines.push(format!(
+            "fit: {} requests, mean error {:.1} %, {:.0} % of the variance explained",
+            self.requests,
+            self.error * 100.0,
+            self.explained * 100.0
+        ));
+        if self.stalls > 0 {
+            lines.push(format!(
+                "kept apart: {} stalls, {:.1} % of the request time",
+                self.stalls,
+                self.stall_share * 100.0
+            ));
+        }
+        lines
+    }
+
+    fn device(&self) -> Vec<String> {
         let Law { fixed_ns, apart_ns, idle_ns, byte_ps, parallel, link_share, curve, together } =
             &self.fitted;
-        writeln!(
-            f,
+        let mut lines = vec![format!(
             "device: {:.1} us per request, {:.1} us more if not contiguous, {:.1} us more if idle, \
              {:.3} us per KiB, {} side by side",
             fixed_ns / 1e3,
@@ -178,47 +196,55 @@ impl fmt::Display for FitReport {
             idle_ns / 1e3,
             byte_ps * 1.024e-3,
             parallel
-        )?;
+        )];
         if *link_share > 0.0 {
-            writeln!(f, "  {:.0} % of the time per byte on a shared link", link_share * 100.0)?;
+            lines.push(format!(
+                "  {:.0} % of the time per byte on a shared link",
+                link_share * 100.0
+            ));
         }
         if *together {
-            writeln!(f, "  completions are reported when the device has nothing left to do")?;
+            let what = "  completions are reported when the device has nothing left to do";
+            lines.push(what.to_owned());
         }
         if !curve.is_empty() {
             let points = curve.iter();
             let points =
                 points.map(|(bytes, factor)| format!("{:.1} x{factor:.2}", *bytes as f64 / 1024.0));
-            writeln!(f, "  bent by size (KiB): {}", points.collect::<Vec<_>>().join(", "))?;
+            lines.push(format!("  bent by size (KiB): {}", points.collect::<Vec<_>>().join(", ")));
         }
-        writeln!(
-            f,
-            "fit: {} requests, mean error {:.1} %, {:.0} % of the variance explained",
-            self.requests,
-            self.error * 100.0,
-            self.explained * 100.0
-        )?;
-        if self.stalls > 0 {
-            writeln!(
-                f,
-                "kept apart: {} stalls, {:.1} % of the request time",
-                self.stalls,
-                self.stall_share * 100.0
-            )?;
+        lines
+    }
+}
+
+impl FitRow {
+    /// The depth, `3+` for three and more.
+    pub fn depth_name(&self) -> String {
+        if self.depth == 3 { "3+".to_owned() } else { self.depth.to_string() }
+    }
+
+    /// How far the prediction is off, in percent.
+    pub fn error_percent(&self) -> f64 {
+        (self.predicted_ns as f64 / self.recorded_ns.max(1) as f64 - 1.0) * 100.0
+    }
+}
+
+impl fmt::Display for FitReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.summary() {
+            writeln!(f, "{line}")?;
         }
         writeln!(f, "  up to KiB  depth  requests  recorded us  predicted us   error")?;
         for row in &self.rows {
-            let error = row.predicted_ns as f64 / row.recorded_ns.max(1) as f64 - 1.0;
-            let depth = if row.depth == 3 { "3+".to_owned() } else { row.depth.to_string() };
             writeln!(
                 f,
                 "  {:>9}  {:>5}  {:>8}  {:>11.1}  {:>12.1}  {:>+5.1} %",
                 row.bytes_max >> 10,
-                depth,
+                row.depth_name(),
                 row.requests,
                 row.recorded_ns as f64 / 1e3,
                 row.predicted_ns as f64 / 1e3,
-                error * 100.0
+                row.error_percent()
             )?;
         }
         for fit in self.cpu.iter().filter(|fit| fit.observations > 0) {
