@@ -24,6 +24,7 @@ use replay::policy::Policy;
 use reports::text::Style;
 
 use crate::cli::{By, GateArgs, GateFormat, TreeArgs, UsageError};
+use crate::progress::Progress;
 use crate::{exit, fleet, output, sources};
 
 /// `git bisect run` takes this as "this revision cannot be tested".
@@ -189,7 +190,9 @@ fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
         return Ok(baseline_missing(args));
     }
     let policies: Vec<Arc<dyn Policy>> = specs.iter().filter_map(Spec::policy).collect();
+    let progress = Progress::new("judging", 1);
     let mut sides = Sides::new(&policies, &corpus, &options, args.by).load(specs)?;
+    drop(progress);
     let Some(baseline) = sides.remove(0) else {
         return match sides.pop().flatten() {
             Some(candidate) if args.accept => accept(args, &candidate, &candidate, &budgets),
