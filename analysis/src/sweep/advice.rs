@@ -15,7 +15,7 @@ use super::{Axis, Doubt, DoubtKind, SweepFigures, SweepPoint, SweepReport};
 const BUSY_SHARE: f64 = 0.95;
 /// Share of the time below which waits do not matter.
 const WAIT_SHARE: f64 = 0.02;
-/// Factor from which a difference in device reads or bytes is worth a sentence.
+/// Factor from which a difference in device reads or bytes is worth words.
 const NOTABLE: f64 = 1.25;
 /// Gain of a step, as a share, below which the curve counts as level.
 const LEVEL_GAIN: f64 = 0.1;
@@ -259,18 +259,20 @@ impl<'a> Curve<'a> {
         if at_pick.waste().max(at_last.waste()) < WASTE_SHARE {
             return None;
         }
-        let mut text = format!(
-            "At {} the program never uses {} of the pages read",
-            self.name(pick),
-            percent(at_pick.waste())
-        );
+        let mut text = match at_pick.waste() {
+            0.0 => format!("At {} the program uses all pages read", self.name(pick)),
+            waste => {
+                let (name, waste) = (self.name(pick), percent(waste));
+                format!("At {name} the program never uses {waste} of the pages read")
+            }
+        };
         if pick != last {
-            text += &format!(
-                ", at {} it never uses {}, out of {} times the bytes",
-                self.name(last),
-                percent(at_last.waste()),
-                times(at_last.device_reads.bytes, at_pick.device_reads.bytes)
-            );
+            let (name, waste) = (self.name(last), percent(at_last.waste()));
+            text += &format!(", at {name} it never uses {waste}");
+            let (bytes, fewer) = (at_last.device_reads.bytes, at_pick.device_reads.bytes);
+            if bytes as f64 > fewer as f64 * NOTABLE {
+                text += &format!(", out of {} times the bytes", times(bytes, fewer));
+            }
         }
         Some(text + ".")
     }
