@@ -1,4 +1,4 @@
-//! Opens reports in headless Chromium, and holds what a reader gets against `report.json`.
+//! Opens reports in headless Chromium, and holds what a reader gets against the JSON beside them.
 //!
 //! Each page is shown wide and narrow, light and dark, on screen and for print. It must not ask for
 //! anything but itself, nor complain, nor be wider than the window; the labels of its charts must be
@@ -16,11 +16,18 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 
 use client::{Browser, Page};
+use figures::Data;
 
 const PROBE: &str = include_str!("browser/probe.js");
-/// Sources of the pages.
+/// Sources of the pages: each has one of its own, and all of them share one.
 const CAPTURES: [&str; 3] =
     ["linux-6.18/seq1m_after4k_ms512", "linux-6.1/mmap_rand", "linux-6.18/thr4same"];
+/// Sweeps of the first of them.
+const SWEEPS: [(&str, &[(&str, &str)]); 3] = [
+    ("sweep", &[("read_ahead_kb", "32..1024")]),
+    ("sweep-devices", &[("device", "hdd,nvme"), ("read_ahead_kb", "0,64..512")]),
+    ("sweep-pair", &[("read_ahead_kb", "32..1024"), ("max_sectors_kb", "128..1024")]),
+];
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// How a page is looked at.
@@ -40,6 +47,38 @@ const VIEWS: [View; 6] = [
     View { name: "print", width: 794, media: "print", scheme: "dark" },
 ];
 
+/// A page, and what its charts have to say.
+struct Subject {
+    name: String,
+    folder: PathBuf,
+    data: Data,
+}
+
+/// Writes the pages into folders of their own.
+fn subjects(scratch: &Path) -> anyhow::Result<Vec<Subject>> {
+    let mut subjects = Vec::new();
+    let mut add = |name: String, data: fn(&Path) -> anyhow::Result<Data>| -> PathBuf {
+        let folder = scratch.join(&name);
+        subjects.push((name, folder.clone(), data));
+        folder
+    };
+    for capture in CAPTURES {
+        let folder = add(capture.replace('/', "-"), Data::of_replay);
+        reports::write_dir(&crate::gallery::report(capture)?, &folder, false)?;
+    }
+    let folder = add("report".to_owned(), Data::of_corpus);
+    reports::write_corpus(&crate::gallery::judged(&CAPTURES)?, &folder, false)?;
+    for (name, ranges) in SWEEPS {
+        let folder = add(name.to_owned(), Data::of_sweep);
+        reports::write_sweep(&crate::gallery::swept(CAPTURES[0], ranges)?, &folder, false)?;
+    }
+    let subject = |(name, folder, data): (String, PathBuf, fn(&Path) -> anyhow::Result<Data>)| {
+        let data = data(&folder).with_context(|| name.clone())?;
+        Ok(Subject { name, folder, data })
+    };
+    subjects.into_iter().map(subject).collect()
+}
+
 /// Opens the pages; screenshots go into `screenshots`, if given.
 pub(crate) fn run(screenshots: Option<&Path>) -> anyhow::Result<()> {
     let Some(program) = find_chromium() else {
@@ -47,19 +86,16 @@ pub(crate) fn run(screenshots: Option<&Path>) -> anyhow::Result<()> {
         return Ok(());
     };
     let scratch = tempfile::tempdir()?;
+    let subjects = subjects(scratch.path())?;
     let mut browser = Browser::start(&program, &scratch.path().join("profile"))?;
-    let mut views = 0;
-    for capture in CAPTURES {
-        let folder = scratch.path().join(capture.replace('/', "-"));
-        reports::write_dir(&crate::gallery::report(capture)?, &folder, false)?;
+    for subject in &subjects {
         for view in &VIEWS {
-            let name = format!("{}-{}", capture.replace('/', "-"), view.name);
+            let name = format!("{}-{}", subject.name, view.name);
             let image = screenshots.map(|folder| folder.join(format!("{name}.png")));
-            check(&mut browser, &folder, view, image.as_deref()).context(name)?;
-            views += 1;
+            check(&mut browser, subject, view, image.as_deref()).context(name)?;
         }
     }
-    println!("{} pages in {views} views: as they should be", CAPTURES.len());
+    println!("{} pages in {} views: as they should be", subjects.len(), VIEWS.len());
     Ok(())
 }
 
@@ -74,11 +110,11 @@ fn find_chromium() -> Option<PathBuf> {
 /// One page in one view.
 fn check(
     browser: &mut Browser,
-    folder: &Path,
+    subject: &Subject,
     view: &View,
     image: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let url = format!("file://{}", folder.join("index.html").display());
+    let url = format!("file://{}", subject.folder.join("index.html").display());
     let mut page = browser.open()?;
     page.emulate(view.width, view.media, view.scheme)?;
     page.load(&url)?;
@@ -88,8 +124,7 @@ fn check(
     }
     quiet(&page, &url)?;
     laid_out(&seen, view)?;
-    let report: Value = serde_json::from_slice(&std::fs::read(folder.join("report.json"))?)?;
-    figures::check(&seen, &report)?;
+    figures::check(&seen, &subject.data)?;
     page.close()
 }
 
@@ -122,12 +157,8 @@ fn quiet(page: &Page<'_>, url: &str) -> anyhow::Result<()> {
 
 fn laid_out(seen: &Value, view: &View) -> anyhow::Result<()> {
     let width = seen["scrollWidth"].as_u64().context("no width")?;
-    if view.media == "screen" {
-        ensure!(width <= u64::from(view.width), "the page is {width} wide, of {}", view.width);
-    }
+    ensure!(width <= u64::from(view.width), "the page is {width} wide, of {}", view.width);
     let problems = seen["problems"].as_array().context("no list of problems")?;
     ensure!(problems.is_empty(), "{problems:#?}");
-    let charts = seen["charts"].as_array().context("no charts")?;
-    ensure!(charts.len() >= 8, "only {} charts", charts.len());
     Ok(())
 }

@@ -2,15 +2,78 @@
 //!
 //! The expected cells are made from the JSON here, by other code than the report's own.
 
+mod sweep;
+
+use std::path::Path;
+
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+/// The JSON of a page.
+pub(super) enum Data {
+    /// `report.json` of a page of one source.
+    Replay(Value),
+    /// Those of the sources of a page, in their order.
+    Corpus(Vec<Value>),
+    /// `sweep.json`.
+    Sweep(Value),
+}
+
+fn read(path: &Path) -> anyhow::Result<Value> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+impl Data {
+    pub(super) fn of_replay(folder: &Path) -> anyhow::Result<Self> {
+        Ok(Self::Replay(read(&folder.join("report.json"))?))
+    }
+
+    pub(super) fn of_sweep(folder: &Path) -> anyhow::Result<Self> {
+        Ok(Self::Sweep(read(&folder.join("sweep.json"))?))
+    }
+
+    /// The gate's judgement names the sources.
+    pub(super) fn of_corpus(folder: &Path) -> anyhow::Result<Self> {
+        let gate = read(&folder.join("gate.json"))?;
+        let names = list(&gate["sources"]).iter().map(|source| text(&source["source"]));
+        let reports = names.map(|name| read(&folder.join(name).join("report.json")));
+        Ok(Self::Corpus(reports.collect::<anyhow::Result<_>>()?))
+    }
+
+    /// How many charts the page has at least.
+    fn charts(&self) -> usize {
+        match self {
+            Self::Replay(_) => 8,
+            Self::Corpus(reports) => 1 + 8 * reports.len(),
+            Self::Sweep(_) => 1,
+        }
+    }
+
+    /// Rows of a chart's table without their names, and what its description says.
+    fn expected(&self, id: &str) -> Option<(Vec<Vec<Cell>>, Vec<String>)> {
+        match self {
+            Self::Replay(report) => expected(id, report),
+            Self::Corpus(reports) if id == "corpus" => Some(corpus(reports)),
+            Self::Corpus(reports) => {
+                let (source, id) = id.strip_prefix('s')?.split_once('-')?;
+                expected(id, reports.get(source.parse::<usize>().ok()?)?)
+            }
+            Self::Sweep(report) if id == "sweep" => Some(sweep::curves(report)),
+            Self::Sweep(report) if id == "grid" => Some(sweep::grid(report)),
+            Self::Sweep(_) => None,
+        }
+    }
+}
+
 /// Every chart of the page.
-pub(super) fn check(seen: &Value, report: &Value) -> anyhow::Result<()> {
-    for chart in seen["charts"].as_array().context("no charts")? {
+pub(super) fn check(seen: &Value, data: &Data) -> anyhow::Result<()> {
+    let charts = list(&seen["charts"]);
+    ensure!(charts.len() >= data.charts(), "only {} charts", charts.len());
+    for chart in charts {
         let id = chart["id"].as_str().context("a chart without a name")?;
         let description = chart["description"].as_str().unwrap_or_default();
-        let (rows, words) = expected(id, report).with_context(|| format!("{id}: unknown chart"))?;
+        let (rows, words) = data.expected(id).with_context(|| format!("{id}: unknown chart"))?;
         for word in words {
             ensure!(description.contains(&word), "{id}: `{word}` is not in: {description}");
         }
@@ -38,6 +101,10 @@ enum Cell {
     Count(u64),
     /// About this many nanoseconds.
     Nanoseconds(f64),
+    /// About so many, in the unit of that many.
+    NanosecondsOf(f64, f64),
+    /// From one figure to another.
+    Change(u64, u64),
     /// About this share.
     Share(f64),
     /// About this number.
@@ -59,22 +126,35 @@ impl Cell {
                 let percent = shown.trim_start_matches(['<', '>']).trim_end_matches('%');
                 near(number(percent), expected * 100.0, 0.11)
             }
-            Self::Nanoseconds(expected) => {
-                let Some((value, unit)) = shown.split_once(' ') else { return false };
-                let size = match unit {
-                    "ns" => 1.0,
-                    "us" => 1e3,
-                    "ms" => 1e6,
-                    _ => 1e9,
-                };
-                near(number(value).map(|value| value * size), *expected, expected * 0.006)
+            Self::Nanoseconds(expected) => near(nanoseconds(shown), *expected, expected * 0.006),
+            Self::NanosecondsOf(expected, largest) => {
+                near(nanoseconds(shown), *expected, largest * 0.006)
+            }
+            Self::Change(before, after) if before == after => shown == "=",
+            Self::Change(0, after) => number(shown) == Some(*after as f64),
+            Self::Change(before, after) => {
+                let percent = (*after as f64 / *before as f64 - 1.0) * 100.0;
+                let value = shown.replace('<', "").trim_end_matches('%').parse().ok();
+                let sign_fits = shown.starts_with(if after > before { '+' } else { '-' });
+                sign_fits && near(value, percent, 0.11)
             }
             Self::Empty => shown.is_empty() || shown == "-",
         }
     }
 }
 
-/// Rows of a chart's table without their names, and what its description says.
+fn nanoseconds(shown: &str) -> Option<f64> {
+    let (value, unit) = shown.split_once(' ')?;
+    let size = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        _ => 1e9,
+    };
+    value.parse::<f64>().ok().map(|value| value * size)
+}
+
+/// The same for a chart of one source.
 fn expected(id: &str, report: &Value) -> Option<(Vec<Vec<Cell>>, Vec<String>)> {
     let results = list(&report["results"]);
     let pictures = &report["pictures"];
@@ -220,4 +300,41 @@ fn heat(waits: &Value) -> (Vec<Vec<Cell>>, Vec<String>) {
         list(&waits["by_policy"]).iter().map(|slices| Cell::Count(sum(slices, band))).collect()
     };
     ((0..bands).map(row).collect(), Vec::new())
+}
+
+/// Sources by what they gain in device reads, then by name.
+fn corpus(reports: &[Value]) -> (Vec<Vec<Cell>>, Vec<String>) {
+    let pair = |report: &Value, path: &str| {
+        let of = |n: usize| report["results"][n].pointer(path).map_or(0, count);
+        (of(0), of(1))
+    };
+    let mut sorted: Vec<&Value> = reports.iter().collect();
+    let name = |report: &Value| text(&report["source"]).rsplit('/').next().map(str::to_owned);
+    sorted.sort_by(|a, b| {
+        let gain = |report| {
+            let (before, after) = pair(report, "/device_reads/count");
+            after as f64 / before as f64
+        };
+        gain(a).total_cmp(&gain(b)).then_with(|| name(a).cmp(&name(b)))
+    });
+    let counts = ["/folios/total", "/device_reads/count", "/pages/unused"];
+    let row = |report: &&Value| {
+        let counted = |path| {
+            let (before, after) = pair(report, path);
+            [Cell::Count(before), Cell::Count(after), Cell::Change(before, after)]
+        };
+        let (before, after) = pair(report, "/elapsed_ns");
+        let ns = |value: u64| Cell::NanosecondsOf(value as f64, before.max(after) as f64);
+        let elapsed = [ns(before), ns(after), Cell::Change(before, after)];
+        counts.into_iter().flat_map(counted).chain(elapsed).collect()
+    };
+    let less = |path| {
+        let fewer = sorted.iter().map(|report| pair(report, path)).filter(|(a, b)| b < a);
+        fewer.count()
+    };
+    let words = vec![
+        format!("Folios: less for {},", less(counts[0])),
+        format!("Device reads: less for {},", less(counts[1])),
+    ];
+    (sorted.iter().map(row).collect(), words)
 }
