@@ -81,13 +81,13 @@ pub fn fleet(report: &FleetReport) -> String {
     }
     for tally in &report.policies {
         out += &format!("\n#### {}\n\n", escape(&tally.policy));
-        out += &table(&groups(report, tally));
+        out += &of_table(&groups(report, tally));
         if let Some(more) = left_out(report) {
             out += &format!("\n{}\n", escape(&more));
         }
         if let Some(over) = distributions(tally) {
             out.push('\n');
-            out += &table(&over);
+            out += &of_table(&over);
         }
     }
     if !report.failed.is_empty() {
@@ -99,7 +99,7 @@ pub fn fleet(report: &FleetReport) -> String {
     out
 }
 
-fn table(table: &Table) -> String {
+fn of_table(table: &Table) -> String {
     let cells = |row: &[String]| line(&row.iter().map(|cell| escape(cell)).collect::<Vec<_>>());
     let rows: String = table.rows.iter().map(|row| cells(row)).collect();
     cells(&table.heads) + &rule(1, table.heads.len()) + &rows

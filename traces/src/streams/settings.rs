@@ -124,7 +124,7 @@ mod tests {
         for (printed, value, origin) in [(64, 32, Origin::Sidecar), (256, 256, Origin::Recorded)] {
             let mut settings = Settings::default();
             settings.ra_pages.offer(32, Origin::Sidecar);
-            seen(&[printed], false).apply(&mut settings, Some(32), &[]);
+            seen(&[printed], false).apply(&mut settings, Some(32), 0);
             assert_eq!((settings.ra_pages.value, settings.ra_pages.origin), (value, origin));
         }
     }
