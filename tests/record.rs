@@ -133,14 +133,14 @@ fn mapped(path: &Path) {
 struct Disk {
     folder: tempfile::TempDir,
     device: String,
-    _alone: MutexGuard<'static, ()>,
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Disk {
     /// `None`, with the reason printed, where this machine or user cannot have one.
     fn new(mkfs: &[&str]) -> Option<Self> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        match Self::try_new(mkfs, alone) {
+        match Self::try_new(mkfs, tempfile::tempdir(), Some(alone)) {
             Ok(disk) => Some(disk),
             Err(why) => {
                 eprintln!("skipped: {why}");
@@ -149,11 +149,21 @@ impl Disk {
         }
     }
 
-    fn try_new(mkfs: &[&str], alone: MutexGuard<'static, ()>) -> Result<Self, String> {
+    /// A disk whose image lies on the filesystem of this one.
+    fn stacked(&self, mkfs: &[&str]) -> Self {
+        let folder = tempfile::tempdir_in(self.mount_point());
+        Self::try_new(mkfs, folder, None).expect("the disk below was made the same way")
+    }
+
+    fn try_new(
+        mkfs: &[&str],
+        folder: std::io::Result<tempfile::TempDir>,
+        alone: Option<MutexGuard<'static, ()>>,
+    ) -> Result<Self, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("recording needs root".to_owned());
         }
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = folder.map_err(|error| error.to_string())?;
         let image = folder.path().join("image");
         let made = File::create(&image).and_then(|file| file.set_len(400 * MIB));
         made.map_err(|error| error.to_string())?;
@@ -281,6 +291,26 @@ fn recordings_on_xfs_verify_exactly() {
 #[test]
 fn recordings_on_ext4_verify_exactly() {
     patterns_verify(&["mkfs.ext4", "-q"]);
+}
+
+#[test]
+fn only_the_upper_of_two_stacked_loop_devices_is_recorded() {
+    let Some(below) = Disk::new(&["mkfs.ext4", "-q"]) else { return };
+    let disk = below.stacked(&["mkfs.xfs", "-q"]);
+    let capture = below.path("run.ftrace");
+    let recorded = disk.record("seq1m", &["-o", &capture]);
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let verified = rareplay(&["verify", &capture]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    let number = rustix::fs::stat(&disk.device).expect("the device is there").st_rdev;
+    let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    let sidecar = below.folder.path().join("run.ftrace.meta.toml");
+    let sidecar = traces::sidecar::Sidecar::read(&sidecar).expect("it was written");
+    assert_eq!(sidecar.files[0].device.to_string(), number);
+    let report = rareplay(&["inspect", &capture, "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
+    let devices: Vec<_> = report["devices"].as_array().expect("devices").iter().collect();
+    assert_eq!((devices.len(), &devices[0]["device"]), (1, &number.into()));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn whole(
 }
 
 /// A capture as its events come.
-struct Inspection<'a> {
+pub(super) struct Inspection<'a> {
     seen: Seen,
     streams: Pass<'a, Follower>,
     /// Streams of what readahead did, as long as nothing shows what was asked for.
@@ -109,13 +109,13 @@ struct Inspection<'a> {
 }
 
 impl<'a> Inspection<'a> {
-    fn new(options: &'a StreamOptions, window_events: u64) -> Self {
+    pub(super) fn new(options: &'a StreamOptions, window_events: u64) -> Self {
         let pass = || Pass::windowed(options, Follower::default(), window_events);
         let inferred = options.allow_inferred.then(|| pass().inferring());
         Self { seen: Seen::default(), streams: pass(), inferred }
     }
 
-    fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &Event) {
         self.seen.event(event);
         self.streams.event(event);
         if self.streams.has_accesses() {
@@ -126,7 +126,7 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    fn finish(self, name: &str, mut capture: Capture) -> InspectReport {
+    pub(super) fn finish(self, name: &str, mut capture: Capture) -> InspectReport {
         let streams = self.inferred.unwrap_or(self.streams);
         let streams = match streams.finish(&capture, name) {
             Ok(passed) => {

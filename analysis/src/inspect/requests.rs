@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use traces::event::{Device, Event, EventKind, Extent, Rwbs};
+use traces::streams::is_plausible;
 use traces::units::{SECTOR_SHIFT, Sector, Time};
 
 use super::percentiles::{Percentiles, Values};
@@ -54,7 +55,7 @@ pub(super) struct Requests(BTreeMap<Device, Collector>);
 
 impl Requests {
     pub(super) fn event(&mut self, event: &Event) {
-        if let Some(extent) = extent(&event.kind) {
+        if let Some(extent) = extent(&event.kind).filter(|_| is_plausible(&event.kind)) {
             self.0.entry(extent.device).or_default().event(event);
         }
     }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use traces::capture::{Capture, LossKind};
-use traces::event::{Comm, Device, Event, EventKind, Extent, FileId, Rwbs};
+use traces::event::{Comm, Device, Event, EventKind, Extent, FileId, RecordedRa, Rwbs, Syscall};
 use traces::streams::{self, StreamOptions};
 use traces::units::{ByteOffset, Order, PageIndex, Sector, Time};
 
@@ -248,5 +249,96 @@ fn one_pass_says_what_the_whole_capture_says() {
             let report = passed(&path, &Filter::default(), window_events);
             assert_eq!(report, whole, "{} {window_events}", path.display());
         }
+    }
+}
+
+/// A number that mostly is small, and now and then what only damage makes.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![20 => 0..64_u64, 1 => any::<u64>()]
+}
+
+/// What a few threads do to two files on one disk.
+fn happening() -> impl Strategy<Value = EventKind> {
+    (0..15_u8, 0..2_u64, [(); 3].map(|()| number())).prop_map(|(kind, inode, [a, b, c])| {
+        let (file, index, last) = (file(inode), PageIndex(a), PageIndex(a.max(b)));
+        let order = Order((b % 4) as u8);
+        let extent = Extent { device: DISK, sector: Sector(a), sectors: b };
+        let ra = RecordedRa { size: b, async_size: c, ra_pages: 32, ..RecordedRa::default() };
+        match kind {
+            0 => {
+                let pos = ByteOffset(a.saturating_mul(1000));
+                EventKind::BufferedRead {
+                    file,
+                    size_bytes: 1 << 18,
+                    pos,
+                    count: b.saturating_mul(999),
+                }
+            }
+            1 => EventKind::GetPages { file, index, last },
+            2 => EventKind::Fault { file, index },
+            3 => EventKind::MapPages { file, index, last },
+            4 | 5 => EventKind::AddToPageCache { file, index, order, pfn: c },
+            6 => EventKind::DeleteFromPageCache { file, index, order },
+            7 => EventKind::SyncRa { file, index, req_count: b, ra },
+            8 => EventKind::RaOrder { file, index, order: 0, size: b, async_size: c, ra_pages: 32 },
+            9 => EventKind::RaUnbounded { file, index, nr_to_read: b, lookahead_size: c },
+            10 => EventKind::BioQueue { extent, rwbs: DATA },
+            11 => EventKind::RqIssue { extent, rwbs: DATA },
+            12 => EventKind::RqComplete { extent, rwbs: DATA, error: 0 },
+            13 => {
+                let call = Syscall::ALL[(c % 16) as usize].0;
+                EventKind::SyscallEnter { call, args: [a % 4, b, 4096, c, 0, 0] }
+            }
+            _ => EventKind::SyscallExit { call: Syscall::Read, ret: (a % 5).cast_signed() },
+        }
+    })
+}
+
+fn happenings() -> impl Strategy<Value = Vec<Event>> {
+    let event = (1..4_u32, happening(), any::<bool>());
+    prop::collection::vec(event, 0..300).prop_map(|events| {
+        let event = |((pid, kind, forks), time)| {
+            let kind = if forks && pid == 3 {
+                EventKind::NewTask { pid: 1, clone_flags: 0x400 * (time % 2) }
+            } else {
+                kind
+            };
+            Event { time: Time(time), cpu: 0, pid, comm: Comm::default(), kind }
+        };
+        events.into_iter().zip(1..).map(event).collect()
+    })
+}
+
+proptest! {
+    /// What happens after an access within the window is known; what the window does not matter for
+    /// is known whatever it is.
+    #[test]
+    fn a_window_over_everything_is_exact(
+        events in happenings(),
+        allow_inferred in any::<bool>(),
+        narrow in 0..64_u64,
+    ) {
+        let options = StreamOptions { allow_inferred, ..StreamOptions::default() };
+        let mut capture = Capture { events, ..Capture::default() };
+        let pass = |window_events| {
+            let mut inspection = pass::Inspection::new(&options, window_events);
+            capture.events.iter().for_each(|event| inspection.event(event));
+            inspection.finish("any", Capture { events: Vec::new(), ..capture.clone() })
+        };
+        let (wide, narrow) = (pass(1000), pass(narrow));
+        let source = streams::build(&capture, "any", &options);
+        if let Ok(source) = &source {
+            capture.losses = source.losses.clone();
+        }
+        let whole = inspect("any", &capture, source.as_ref().map_err(ToString::to_string));
+        prop_assert_eq!(&wide, &whole);
+        prop_assert_eq!(narrow.events, whole.events);
+        prop_assert_eq!(narrow.folios, whole.folios);
+        prop_assert_eq!(narrow.devices, whole.devices);
+        prop_assert_eq!(narrow.losses, whole.losses);
+        let sizes = |report: &Option<StreamsView>| {
+            report.as_ref().map(|view| (view.counts.files, view.counts.threads, view.counts.accesses))
+        };
+        prop_assert_eq!(sizes(&narrow.streams), sizes(&whole.streams));
     }
 }

@@ -740,7 +740,7 @@ const FILE_PAGES_MAX: u64 = 1 << 36;
 pub(super) const READ_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// Whether an event names a place that a file can have. Damaged captures hold others.
-fn is_plausible(kind: &EventKind) -> bool {
+pub fn is_plausible(kind: &EventKind) -> bool {
     let fits =
         |first: u64, pages: u64| first.checked_add(pages).is_some_and(|end| end <= FILE_PAGES_MAX);
     match *kind {

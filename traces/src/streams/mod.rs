@@ -18,7 +18,7 @@ use crate::capture::Capture;
 use crate::settings::Settings;
 use crate::sidecar::FileFacts;
 
-pub use builder::{Pass, Passed};
+pub use builder::{Pass, Passed, is_plausible};
 pub use window::Taker;
 
 /// A capture no access stream can be built from.
