@@ -93,7 +93,7 @@ fn shared(path: &Path) {
                 for pos in (0..half).step_by(buffer.len()) {
                     let pos = thread * half + pos;
                     file.read_exact_at(&mut buffer, pos).expect("it is long enough");
-                    if pos % MIB == 0 {
+                    if pos.is_multiple_of(MIB) {
                         turns.wait();
                     }
                 }

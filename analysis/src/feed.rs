@@ -32,7 +32,7 @@ enum From {
     /// Can not. Nothing is left once it was read.
     Once(Option<Input<'static>>),
     /// Has its events in memory.
-    Memory(Streamed),
+    Memory(Box<Streamed>),
 }
 
 impl Feed {
@@ -43,7 +43,7 @@ impl Feed {
         clock: Option<String>,
     ) -> Result<Self, LoadError> {
         let from = if !joined.is_empty() {
-            From::Memory(read_joined(path, joined, clock.clone())?)
+            From::Memory(Box::new(read_joined(path, joined, clock.clone())?))
         } else if path.is_dir() || path.is_file() {
             From::Path(path.to_owned())
         } else {
@@ -88,7 +88,7 @@ impl Feed {
             let mut collector = Collector::default();
             let streamed = self.read(&mut collector)?;
             let capture = collector.finish(streamed.capture);
-            self.from = From::Memory(Streamed { capture, ..streamed });
+            self.from = From::Memory(Box::new(Streamed { capture, ..streamed }));
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Feed {
         if let From::Memory(streamed) = &mut self.from {
             let events = std::mem::take(&mut streamed.capture.events);
             taker(&events, &streamed.capture.comms);
-            let rest = streamed.clone();
+            let rest = Streamed::clone(streamed);
             streamed.capture.events = events;
             return Ok(rest);
         }

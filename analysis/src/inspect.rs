@@ -136,8 +136,10 @@ impl Usage {
 /// Describes a capture. `streams` are its access streams, or why there are none.
 pub fn inspect(name: &str, capture: &Capture, streams: Result<&Source, String>) -> InspectReport {
     let mut seen = Seen::default();
-    capture.events.iter().for_each(|event| seen.event(event));
-    let streams = streams.map(|source| Streams::whole(source));
+    for event in &capture.events {
+        seen.event(event);
+    }
+    let streams = streams.map(Streams::whole);
     seen.report(name, capture, streams)
 }
 

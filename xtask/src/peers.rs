@@ -110,14 +110,22 @@ fn count_events(path: &Path) -> anyhow::Result<u64> {
     Ok(count)
 }
 
-/// CPU time of a child, in user and system.
+/// CPU time of a child, in user and system: run as often as it takes for ticks to tell.
 fn child_seconds(command: &mut Command) -> anyhow::Result<f64> {
+    const TICKS_MIN: u64 = 50;
     let before = children_ticks()?;
     let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run {program}"))?;
-    anyhow::ensure!(status.success(), "{program} failed");
-    // USER_HZ has been 100 on every architecture that matters for 20 years.
-    Ok((children_ticks()? - before) as f64 / 100.0)
+    let mut runs = 0.0;
+    loop {
+        let status = command.status().with_context(|| format!("cannot run {program}"))?;
+        anyhow::ensure!(status.success(), "{program} failed");
+        runs += 1.0;
+        let ticks = children_ticks()? - before;
+        if ticks >= TICKS_MIN {
+            // USER_HZ has been 100 on every architecture that matters for 20 years.
+            return Ok(ticks as f64 / 100.0 / runs);
+        }
+    }
 }
 
 /// `cutime` and `cstime` of `/proc/self/stat`, which a name in brackets precedes.

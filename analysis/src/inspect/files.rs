@@ -172,8 +172,12 @@ impl Follower {
             let file = source.opens[access.open as usize].file;
             follower.access(file, source.files[file as usize].size_bytes, access);
         }
-        folios.for_each(|folio| follower.folio(folio));
-        recorded.iter().flat_map(|recorded| &recorded.reads).for_each(|read| follower.read(read));
+        for folio in folios {
+            follower.folio(folio);
+        }
+        for read in recorded.iter().flat_map(|recorded| &recorded.reads) {
+            follower.read(read);
+        }
         follower
     }
 

@@ -80,7 +80,9 @@ fn survey(
     let Some(mut survey) = Survey::new(filter, options) else { return Ok(Requests::default()) };
     feed.keep()?;
     let streamed = feed.run(&mut |events: &[Event], comms: &Comms| {
-        events.iter().for_each(|event| survey.event(event, comms));
+        for event in events {
+            survey.event(event, comms);
+        }
     })?;
     Ok(survey.finish(&streamed.capture))
 }

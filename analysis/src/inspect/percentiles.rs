@@ -92,7 +92,9 @@ mod tests {
 
     fn of(values: impl IntoIterator<Item = u64>) -> Option<Percentiles> {
         let mut all = Values::default();
-        values.into_iter().for_each(|value| all.add(value));
+        for value in values {
+            all.add(value);
+        }
         all.percentiles()
     }
 

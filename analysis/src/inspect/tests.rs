@@ -322,7 +322,9 @@ proptest! {
         let mut capture = Capture { events, ..Capture::default() };
         let pass = |window_events| {
             let mut inspection = pass::Inspection::new(&options, window_events);
-            capture.events.iter().for_each(|event| inspection.event(event));
+            for event in &capture.events {
+                inspection.event(event);
+            }
             inspection.finish("any", Capture { events: Vec::new(), ..capture.clone() })
         };
         let (wide, narrow) = (pass(1000), pass(narrow));

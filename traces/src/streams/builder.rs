@@ -110,10 +110,10 @@ pub struct Pass<'a, T> {
     fidelity: Fidelity,
     events: u64,
     kernel_min: (u32, u32),
-    /// Whether anything was inserted.
-    inserts: bool,
-    /// Whether anything was accessed.
-    accessed: bool,
+    /// Folios that were inserted.
+    inserted: u64,
+    /// Accesses, without evictions.
+    accesses: u64,
     implausible_events: u64,
 }
 
@@ -170,15 +170,15 @@ impl<'a, T: Taker> Pass<'a, T> {
             fidelity: Fidelity::Exact,
             events: 0,
             kernel_min: (0, 0),
-            inserts: false,
-            accessed: false,
+            inserted: 0,
+            accesses: 0,
             implausible_events: 0,
         }
     }
 
     /// Whether any event so far shows what a program asked for.
     pub fn has_accesses(&self) -> bool {
-        self.accessed
+        self.accesses > 0
     }
 
     fn file(&mut self, id: FileId) -> u32 {
@@ -211,7 +211,7 @@ impl<'a, T: Taker> Pass<'a, T> {
     pub fn event(&mut self, event: &Event) {
         let seq = self.events;
         self.events += 1;
-        if seq % SETTLE_EVENTS == 0 {
+        if seq.is_multiple_of(SETTLE_EVENTS) {
             self.settle();
         }
         self.kernel_min = self.kernel_min.max(since(&event.kind));
@@ -315,7 +315,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         // An eviction belongs to no program.
         if !matches!(raw.access.kind, AccessKind::Evict { .. }) {
             file.accessed = true;
-            self.accessed = true;
+            self.accesses += 1;
         }
         self.window.push(raw)
     }
@@ -563,7 +563,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         if keeps {
             state.ever.insert(page.0, pages);
         }
-        self.inserts = true;
+        self.inserted += 1;
         self.seen.large_folios |= order.0 > 0;
         self.blocks.added(event.pid, file, page, pages);
         let thread = self.thread(event).index;
@@ -612,7 +612,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         for pid in pids {
             self.end_access(pid);
         }
-        if !self.accessed {
+        if !self.has_accesses() {
             return Err(self.no_accesses(name));
         }
         self.blocks.settle(u64::MAX, self.window.taker());
@@ -668,7 +668,7 @@ impl<'a, T: Taker> Pass<'a, T> {
 
     fn no_accesses(&self, name: &str) -> StreamError {
         let name = name.to_owned();
-        if self.inserts {
+        if self.inserted > 0 {
             StreamError::OnlyInferred { name, fidelity: Fidelity::Insertions }
         } else {
             StreamError::NoAccesses { name, events: self.events }

@@ -127,7 +127,7 @@ impl Syscalls {
                 self.duplicate(pid, running.args[0], ret);
             }
             Syscall::Read | Syscall::Readv => {
-                self.seek(pid, running.args[0], |pos| pos.saturating_add(ret))
+                self.seek(pid, running.args[0], |pos| pos.saturating_add(ret));
             }
             Syscall::Lseek => self.seek(pid, running.args[0], |_| ret),
             _ => {}
