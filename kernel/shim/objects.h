@@ -226,12 +226,12 @@ struct iov_iter { size_t count; loff_t pos; };
 static inline void iov_iter_truncate(struct iov_iter *iter, u64 count) { if (iter->count > count) iter->count = count; }
 size_t copy_folio_to_iter(struct folio *folio, size_t offset, size_t bytes, struct iov_iter *iter);
 typedef int filler_t(struct file *, struct folio *);
-#ifdef KSHIM_FOLIO_BATCH_15
-#define PAGEVEC_SIZE 15
-#else
-#define PAGEVEC_SIZE 31
+/* The tree's, if its headers say. */
+#ifndef KSHIM_FOLIO_BATCH_SIZE
+#define KSHIM_FOLIO_BATCH_SIZE 31
 #endif
-#define FOLIO_BATCH_SIZE PAGEVEC_SIZE
+#define PAGEVEC_SIZE KSHIM_FOLIO_BATCH_SIZE
+#define FOLIO_BATCH_SIZE KSHIM_FOLIO_BATCH_SIZE
 struct folio_batch { unsigned char nr, i; bool percpu_pvec_drained; struct folio *folios[FOLIO_BATCH_SIZE]; };
 static inline void folio_batch_init(struct folio_batch *batch) { batch->nr = batch->i = 0; }
 static inline void folio_batch_reinit(struct folio_batch *batch) { batch->nr = batch->i = 0; }

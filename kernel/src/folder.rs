@@ -16,6 +16,11 @@ const HEADERS: [&str; 4] =
     ["include/linux/xarray.h", "include/linux/fs.h", "include/linux/pagemap.h", "mm/internal.h"];
 /// Cut from, each a translation unit of its own.
 const CODE: [&str; 3] = ["lib/xarray.c", "mm/filemap.c", "mm/fadvise.c"];
+/// Where kernels say how many folios a batch holds, and by which name.
+const BATCH_SIZES: [(&str, &str); 2] = [
+    ("include/linux/folio_batch.h", "FOLIO_BATCH_SIZE"),
+    ("include/linux/pagevec.h", "PAGEVEC_SIZE"),
+];
 /// Tells the release.
 const MAKEFILE: &str = "Makefile";
 
@@ -85,7 +90,9 @@ impl Folder {
         for path in CODE {
             sources.push(read.file(path)?);
         }
-        let features = features(&sources);
+        let mut features = features(&sources);
+        features
+            .extend(batch_size(&read.after).map(|size| format!("KSHIM_FOLIO_BATCH_SIZE={size}")));
         let cut = Cut::new(sources, roots, &have, &own);
         let mut notes = read.notes.clone();
         notes.extend(hidden(patch, &read.before, &read.after, &have));
@@ -117,6 +124,7 @@ impl<'t> Reading<'t> {
             .into_iter()
             .chain(HEADERS)
             .chain(CODE)
+            .chain(BATCH_SIZES.map(|(header, _)| header))
             .map(str::to_owned)
             .collect();
         paths.extend(
@@ -227,6 +235,16 @@ fn features(sources: &[SourceFile]) -> Vec<String> {
     asked.into_iter().filter(|feature| has(sources, &feature[FEATURE.len()..])).collect()
 }
 
+/// Folios that a batch holds, where the tree says so in a number.
+fn batch_size(files: &Files) -> Option<u8> {
+    BATCH_SIZES.iter().find_map(|(header, macro_name)| {
+        let file = SourceFile::new(header, files.get(*header)?.clone()?);
+        let name = Name::Plain((*macro_name).to_owned());
+        let item = file.items.iter().find(|item| item.names.contains(&name))?;
+        file.text[item.span.clone()].split_whitespace().nth(2)?.parse().ok()
+    })
+}
+
 fn asked_features(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|w| w.starts_with(FEATURE) && w.len() > FEATURE.len()).map(str::to_owned)
@@ -331,6 +349,7 @@ fn hidden(
             .map(|(name, _)| name)
             .filter(|n| have.contains(n))
             .map(Name::text)
+            .filter(|text| BATCH_SIZES.iter().all(|(_, name)| name != text))
             .collect();
         notes.extend(hidden.into_iter().map(|name| {
             format!("{path}: the patch changes `{name}`, which the replay's own stand-in replaces")

@@ -12,15 +12,12 @@ use traces::units::{ByteOffset, Order, PAGE_SIZE, PageIndex};
 use crate::log::{Decision, Log, Submitted};
 use crate::mapping::PageTable;
 use crate::page_cache::{Folio, PageCache, Stop};
-use crate::policy::{Policy, PrevPos, Rules};
+use crate::policy::{Paths, Policy, PrevPos, Rules};
 use crate::readahead::{FileKey, FileLimits, FileRa, ForcedFill, Readahead, Rule, Trigger};
 use crate::task::{Hold, Progress, Reached, TaskAccess};
 
 /// Files of all machines so far, which gives each a key of its own.
 static FILES_MADE: AtomicU64 = AtomicU64::new(0);
-
-/// Most folios one batch of a read takes (`PAGEVEC_SIZE`).
-const BATCH_FOLIOS_MAX: u32 = 31;
 
 /// One file: its page cache, limits and counters.
 #[derive(Debug)]
@@ -80,6 +77,15 @@ pub enum Batch {
     },
     /// The first folio is not uptodate; the step is to be repeated when it is.
     Wait(Folio),
+    /// Pages up to `end` can be copied when the folio that follows them is uptodate.
+    ReadyAfter {
+        /// That folio.
+        wait: Folio,
+        /// The page after the last one.
+        end: PageIndex,
+        /// Folios they lie in.
+        folios: u32,
+    },
 }
 
 /// Page caches and open files under one policy.
@@ -95,6 +101,8 @@ pub struct Machine<'a> {
     pub submitted: Submitted,
     /// Why the replay cannot be used: the policy's own code failed.
     pub failure: Option<String>,
+    /// The replay has to be repeated, see [`Readahead::repeat`].
+    pub repeat: bool,
     /// Number of the access being replayed, which the driver sets.
     pub access: u64,
     /// Whether data is there as soon as it is asked for.
@@ -153,6 +161,7 @@ impl<'a> Machine<'a> {
             opens: opens.collect(),
             submitted: Submitted::default(),
             failure: None,
+            repeat: false,
             access: 0,
             immediate,
         }
@@ -185,6 +194,7 @@ impl<'a> Machine<'a> {
             open: number,
             access: self.access,
             failure: &mut self.failure,
+            repeat: &mut self.repeat,
             index: index.0,
             rule: Rule::Random,
             cut_pages: 0,
@@ -247,13 +257,14 @@ impl<'a> Machine<'a> {
         if clean.from <= index && until <= clean.to && clean.removals == cache.removals() {
             return Batch::Ready { end: clean.to, folios: 1 };
         }
-        let mut batch = cache.walk(index, until, BATCH_FOLIOS_MAX);
+        let folios_max = self.rules.batch_folios_max;
+        let mut batch = cache.walk(index, until, folios_max);
         if batch.folios == 1 && batch.stop == Stop::End {
             state.clean = CleanRun::new(index, batch.end, cache);
         }
         if batch.folios == 0 {
             self.sync_ra(open, index, last - index);
-            batch = self.file_of(open).cache.walk(index, until, BATCH_FOLIOS_MAX);
+            batch = self.file_of(open).cache.walk(index, until, folios_max);
             if batch.folios == 0 {
                 return self.create_folio(open, index);
             }
@@ -269,6 +280,9 @@ impl<'a> Machine<'a> {
                 }
                 batch.end = folio.index;
                 folios -= 1;
+                if self.rules.batch_waits {
+                    return Batch::ReadyAfter { wait: folio, end: batch.end, folios };
+                }
             } else if folios == 1 && !self.file_of(open).cache.is_marked(folio) {
                 let state = &mut self.opens[open];
                 state.clean = CleanRun::new(index, batch.end, &self.files[state.file].cache);
@@ -368,6 +382,16 @@ impl<'a> Machine<'a> {
             copied = step.copied_to.unwrap_or(copied);
             if step.reached == Reached::Returned {
                 return copied;
+            }
+        }
+    }
+
+    /// The replay is over: the policy's own code catches up with it.
+    pub fn settle(&mut self) {
+        let policy = self.policy;
+        if policy.paths() == Paths::Own {
+            for open in 0..self.opens.len() {
+                policy.settle(&mut self.readahead(open, PageIndex(0)));
             }
         }
     }
@@ -511,6 +535,57 @@ impl Drop for Machine<'_> {
     fn drop(&mut self) {
         for file in &self.files {
             self.policy.forgotten(file.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traces::access::{File, Open};
+    use traces::event::FileId;
+    use traces::settings::Settings;
+
+    use super::*;
+    use crate::policy;
+
+    /// What a read of 40 pages that are cached in folios of one page finds, of which the first
+    /// `uptodate` are.
+    fn batch(policy: &str, uptodate: u64) -> Batch {
+        let mut source = Source::generated("generated", Settings::default());
+        let (id, path) = (FileId::default(), None);
+        let (cached, extents) = (Vec::new(), Vec::new());
+        source.files.push(File { id, path, size_bytes: 1 << 20, cached, extents });
+        source.opens.push(Open::new(0));
+        let policy = policy::parse(policy).unwrap();
+        let mut machine = Machine::new(&*policy, &source, false, false);
+        for page in 0..40 {
+            let folio = Folio { index: PageIndex(page), order: Order(0) };
+            machine.files[0].cache.insert(folio, false, page < uptodate).unwrap();
+        }
+        machine.get_pages(0, ByteOffset(0), ByteOffset(40 * PAGE_SIZE))
+    }
+
+    #[test]
+    fn before_6_18_a_read_waits_before_it_copies() {
+        let wait = Folio { index: PageIndex(3), order: Order(0) };
+        let end = PageIndex(3);
+        for before in ["linux-5.15", "linux-6.1", "linux-6.12", "linux-6.16"] {
+            assert_eq!(batch(before, 3), Batch::ReadyAfter { wait, end, folios: 3 }, "{before}");
+        }
+        for since in ["linux-6.18", "linux-7.3"] {
+            assert_eq!(batch(since, 3), Batch::Ready { end, folios: 3 }, "{since}");
+        }
+        let first = Folio { index: PageIndex(0), order: Order(0) };
+        for policy in policy::ENTRIES.iter().map(|entry| entry.name) {
+            assert_eq!(batch(policy, 0), Batch::Wait(first), "{policy}");
+        }
+    }
+
+    #[test]
+    fn batches_have_grown() {
+        for (policy, folios) in [("linux-6.7", 15), ("linux-6.8", 31), ("linux-7.3", 31)] {
+            let end = PageIndex(u64::from(folios));
+            assert_eq!(batch(policy, 40), Batch::Ready { end, folios }, "{policy}");
         }
     }
 }

@@ -168,6 +168,8 @@ pub struct Readahead<'a> {
     pub access: u64,
     /// Why the replay cannot be used, once a policy's own code has failed.
     pub failure: &'a mut Option<String>,
+    /// The replay has to be repeated: the policy's own code did something else than was foretold.
+    pub repeat: &'a mut bool,
     /// `ractl->_index`: where the next fill begins.
     pub index: u64,
     /// The rule that chose what is read.

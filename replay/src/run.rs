@@ -135,6 +135,8 @@ struct ThreadState {
     retry: bool,
     /// The forced readahead it is in.
     forced: Option<ForcedFill>,
+    /// The page after the batch it copies when it has waited, and the batch's folios.
+    batch: Option<(PageIndex, u32)>,
     /// Since when it waits, and for which folio.
     waiting: Option<(Time, u32, PageIndex)>,
     waited_ns: u64,
@@ -232,7 +234,8 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         }
     }
 
-    fn finish(self) -> (Machine<'p>, Timeline) {
+    fn finish(mut self) -> (Machine<'p>, Timeline) {
+        self.machine.settle();
         debug_assert!(self.waiting.is_empty(), "a thread waits for a folio that nobody reads");
         let mut timeline = self.timeline;
         timeline.queue = self.queue.into_use();
@@ -465,10 +468,19 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         if at >= readable {
             return Step::Done { cpu_ns: 0 };
         }
-        match self.machine.get_pages(open, at, end) {
+        let batch = match self.threads[thread as usize].batch.take() {
+            Some((end, folios)) => Batch::Ready { end, folios },
+            None => self.machine.get_pages(open, at, end),
+        };
+        match batch {
             Batch::Wait(folio) => {
                 self.threads[thread as usize].pos = Some(at);
                 Step::Wait(folio)
+            }
+            Batch::ReadyAfter { wait, end, folios } => {
+                self.threads[thread as usize].pos = Some(at);
+                self.threads[thread as usize].batch = Some((end, folios));
+                Step::Wait(wait)
             }
             Batch::Ready { end: batch_end, folios } => {
                 let to = readable.min(batch_end.offset());

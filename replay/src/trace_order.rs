@@ -12,6 +12,7 @@ use traces::units::{ByteOffset, PageIndex};
 use crate::fault::FaultResult;
 use crate::machine::{Batch, Machine};
 use crate::page_cache::{Folio, Stop};
+use crate::policy::Policy;
 use crate::readahead::ForcedFill;
 use task::Task;
 
@@ -21,6 +22,8 @@ mod task;
 #[derive(Clone, Copy)]
 struct Reading {
     open: usize,
+    /// Number of its access.
+    access: u64,
     start: ByteOffset,
     pos: ByteOffset,
     /// The byte after the request.
@@ -33,8 +36,30 @@ struct Reading {
 #[derive(Clone, Copy)]
 enum Running {
     Read(Reading),
-    Forced { open: usize, fill: ForcedFill },
+    Forced { open: usize, access: u64, fill: ForcedFill },
     Task(Task),
+}
+
+impl Running {
+    /// Number of the access.
+    fn access(&self) -> u64 {
+        match self {
+            Self::Read(reading) => reading.access,
+            Self::Forced { access, .. } => *access,
+            Self::Task(task) => task.access,
+        }
+    }
+}
+
+/// Replays `source` under `policy` on an immediate machine that keeps every decision.
+pub fn run<'p>(source: &Source, policy: &'p dyn Policy) -> Machine<'p> {
+    loop {
+        let mut machine = Machine::new(policy, source, true, true);
+        replay(&mut machine, source);
+        if !machine.repeat {
+            return machine;
+        }
+    }
 }
 
 /// Replays every access of `source` on an immediate machine.
@@ -62,6 +87,7 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
             }
         }
         if let Some(access) = access {
+            replay.finish(access.thread as usize);
             replay.machine.note_access(access.open as usize, number as u64);
             replay.access(access);
         }
@@ -69,6 +95,7 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
     for thread in 0..source.threads.len() {
         replay.finish(thread);
     }
+    machine.settle();
 }
 
 struct TraceOrder<'m, 'p> {
@@ -80,7 +107,6 @@ impl TraceOrder<'_, '_> {
     fn access(&mut self, access: &Access) {
         let thread = access.thread as usize;
         let open = access.open as usize;
-        self.finish(thread);
         match access.kind {
             AccessKind::Read { pos, count } if self.machine.policy().paths().own_reads() => {
                 self.begin_read(thread, open, pos, count);
@@ -92,7 +118,8 @@ impl TraceOrder<'_, '_> {
                 let end = ByteOffset(pos.0.saturating_add(count));
                 let size_bytes = self.machine.file_of(open).limits.size_bytes;
                 let readable = end.min(ByteOffset(size_bytes));
-                let reading = Reading { open, start: pos, pos, end, readable };
+                let access = self.machine.access;
+                let reading = Reading { open, access, start: pos, pos, end, readable };
                 self.running[thread] = Some(Running::Read(reading));
             }
             AccessKind::WillNeed { page, pages } => {
@@ -107,8 +134,9 @@ impl TraceOrder<'_, '_> {
     /// A folio was inserted by a thread: its forced readahead has come to that page.
     fn inserted(&mut self, folio: &RecordedFolio) {
         let thread = folio.thread as usize;
+        self.turn_to(thread);
         match self.running[thread] {
-            Some(Running::Forced { open, fill }) => {
+            Some(Running::Forced { open, fill, .. }) => {
                 self.force_until(thread, open, fill, folio.page.0 + 1);
             }
             Some(Running::Task(task)) => self.task_inserted(thread, task, folio.page),
@@ -122,12 +150,21 @@ impl TraceOrder<'_, '_> {
         let covered = cache.contains_all(PageIndex(until), PageIndex(fill.end()));
         let until = if covered { u64::MAX } else { until };
         let done = self.machine.advance_will_need(open, &mut fill, until);
-        self.running[thread] = (!done).then_some(Running::Forced { open, fill });
+        let access = self.machine.access;
+        self.running[thread] = (!done).then_some(Running::Forced { open, access, fill });
+    }
+
+    /// What is decided from here on belongs to what `thread` is in the middle of.
+    fn turn_to(&mut self, thread: usize) {
+        if let Some(running) = &self.running[thread] {
+            self.machine.access = running.access();
+        }
     }
 
     /// Runs a thread's read up to a recorded point; `next` is the page of the one after it.
     fn anchor(&mut self, anchor: &Anchor, next: Option<PageIndex>) {
         let thread = anchor.thread as usize;
+        self.turn_to(thread);
         if let Some(Running::Task(task)) = self.running[thread] {
             return self.task_anchor(thread, task, anchor, next);
         }
@@ -183,12 +220,13 @@ impl TraceOrder<'_, '_> {
     }
 
     fn finish(&mut self, thread: usize) {
+        self.turn_to(thread);
         match self.running[thread].take() {
             Some(Running::Read(mut reading)) => {
                 self.run_until(&mut reading, PageIndex(u64::MAX));
                 self.return_read(reading);
             }
-            Some(Running::Forced { open, mut fill }) => {
+            Some(Running::Forced { open, mut fill, .. }) => {
                 self.machine.advance_will_need(open, &mut fill, u64::MAX);
             }
             Some(Running::Task(task)) => self.finish_task(thread, task),

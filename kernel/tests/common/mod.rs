@@ -47,7 +47,7 @@ pub(crate) struct Copy {
     pub(crate) folder: TempDir,
 }
 
-const READ: [&str; 11] = [
+const READ: [&str; 13] = [
     "Makefile",
     "mm/readahead.c",
     "mm/filemap.c",
@@ -56,6 +56,8 @@ const READ: [&str; 11] = [
     "lib/xarray.c",
     "include/linux/fs.h",
     "include/linux/pagemap.h",
+    "include/linux/pagevec.h",
+    "include/linux/folio_batch.h",
     "include/linux/xarray.h",
     "include/trace/events/readahead.h",
     "include/trace/events/filemap.h",

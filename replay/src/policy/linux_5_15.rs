@@ -20,6 +20,8 @@ const RULES: Rules = Rules {
     next_no_hole: NoHole::LastPage,
     prev_no_hole: NoHole::LastPage,
     prev_pos: PrevPos::AsCopied,
+    batch_folios_max: 15,
+    batch_waits: true,
     mark_at_eof: true,
     large_folios: false,
     fault_around_hits: FaultAroundHits::Pages,

@@ -23,6 +23,8 @@ const RULES: Rules = Rules {
     next_no_hole: NoHole::PastLastPage,
     prev_no_hole: NoHole::LastPage,
     prev_pos: PrevPos::AtReturn,
+    batch_folios_max: 31,
+    batch_waits: true,
     mark_at_eof: true,
     large_folios: true,
     fault_around_hits: FaultAroundHits::Pages,

@@ -18,7 +18,7 @@ pub(super) const ENTRY_6_16: Entry = Entry {
 pub(super) const ENTRY_6_18: Entry = Entry {
     name: "linux-6.18",
     summary: "6.18 to 7.1: 6.16's windows; fault-around maps a large folio as a whole",
-    follows: "18ebe55a9236, 38b0ece6d763 (both 6.16)",
+    follows: "18ebe55a9236, 38b0ece6d763 (both 6.16); \"mm/filemap: skip non-uptodate folio if there are available folios\" (6.18)",
     checked: "captures of 6.18.44",
     make: Make::Generation(|| Arc::new(Mainline { name: "linux-6.18", rules: RULES_6_18 })),
 };
@@ -27,7 +27,8 @@ const RULES_6_16: Rules = Rules {
     prev_no_hole: NoHole::LastPage,
     fault_around_hits: FaultAroundHits::Pages,
     maps_whole_folio: false,
+    batch_waits: true,
     ..RULES_7_3
 };
 
-const RULES_6_18: Rules = Rules { maps_whole_folio: true, ..RULES_6_16 };
+const RULES_6_18: Rules = Rules { maps_whole_folio: true, batch_waits: false, ..RULES_6_16 };

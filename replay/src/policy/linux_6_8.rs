@@ -18,7 +18,7 @@ pub(super) const ENTRY_6_1: Entry = Entry {
     follows: "793917d997df (5.18), ab4443fe3ca6 as backported; mm/readahead.c of 6.1.192",
     checked: "captures of 6.1.192",
     make: Make::Generation(|| {
-        Arc::new(Linux68 { name: "linux-6.1", expected: Expected::RoundedDown })
+        Arc::new(Linux68 { name: "linux-6.1", expected: Expected::RoundedDown, rules: RULES })
     }),
 };
 
@@ -28,17 +28,18 @@ pub(super) const ENTRY_6_7: Entry = Entry {
     follows: "793917d997df (5.18); the parent f0b7a0d1d466 of ab4443fe3ca6",
     checked: "published folio counts of f0b7a0d1d466 (12 GiB dd)",
     make: Make::Generation(|| {
-        Arc::new(Linux68 { name: "linux-6.7", expected: Expected::RoundedUp })
+        Arc::new(Linux68 { name: "linux-6.7", expected: Expected::RoundedUp, rules: RULES })
     }),
 };
 
 pub(super) const ENTRY_6_8: Entry = Entry {
     name: "linux-6.8",
     summary: "6.8 to 6.10: order of the marked folio plus 2, no order 1, mark rounded down",
-    follows: "ab4443fe3ca6 (6.8)",
+    follows: "ab4443fe3ca6 (6.8), 9cecde80aae0 (6.9)",
     checked: "published folio counts of ab4443fe3ca6 (12 GiB dd); captures of 6.1.192",
     make: Make::Generation(|| {
-        Arc::new(Linux68 { name: "linux-6.8", expected: Expected::RoundedDown })
+        let rules = Rules { batch_folios_max: 31, ..RULES };
+        Arc::new(Linux68 { name: "linux-6.8", expected: Expected::RoundedDown, rules })
     }),
 };
 
@@ -46,6 +47,8 @@ const RULES: Rules = Rules {
     next_no_hole: NoHole::LastPage,
     prev_no_hole: NoHole::LastPage,
     prev_pos: PrevPos::AsCopied,
+    batch_folios_max: 15,
+    batch_waits: true,
     mark_at_eof: true,
     large_folios: true,
     fault_around_hits: FaultAroundHits::Pages,
@@ -56,6 +59,7 @@ const RULES: Rules = Rules {
 struct Linux68 {
     name: &'static str,
     expected: Expected,
+    rules: Rules,
 }
 
 impl Policy for Linux68 {
@@ -64,7 +68,7 @@ impl Policy for Linux68 {
     }
 
     fn rules(&self) -> Rules {
-        RULES
+        self.rules
     }
 
     fn sync_ra(&self, rac: &mut Readahead<'_>, req_count: u64) {

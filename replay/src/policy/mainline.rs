@@ -24,6 +24,8 @@ pub(super) const RULES_7_3: Rules = Rules {
     next_no_hole: NoHole::PastLastPage,
     prev_no_hole: NoHole::PastLastPage,
     prev_pos: PrevPos::AtReturn,
+    batch_folios_max: 31,
+    batch_waits: false,
     mark_at_eof: false,
     large_folios: true,
     fault_around_hits: FaultAroundHits::Served,

@@ -90,6 +90,10 @@ pub trait Policy: Send + Sync {
         Progress::RETURNED
     }
 
+    /// The replay is over. Policies that put steps of their own code off catch up with them, for the
+    /// file of `rac`.
+    fn settle(&self, _rac: &mut Readahead<'_>) {}
+
     /// The read path has put a folio into the cache without readahead. For policies that keep a
     /// page cache of their own.
     fn inserted_by_read(&self, _file: FileKey, _folio: Folio) {}
@@ -156,6 +160,11 @@ pub struct Rules {
     pub prev_no_hole: NoHole,
     /// When `prev_pos` is written.
     pub prev_pos: PrevPos,
+    /// Most folios of one batch of a read: 31 since 9cecde80aae0 ("mm: increase folio batch size", 6.9).
+    pub batch_folios_max: u32,
+    /// Whether a read waits for a batch's last folio before it copies the ones before it, as it did
+    /// until "mm/filemap: skip non-uptodate folio if there are available folios" (6.18).
+    pub batch_waits: bool,
     /// Whether the order-0 path sets a readahead mark in a window cut at the end of the file.
     pub mark_at_eof: bool,
     /// Whether the large-folio path exists.

@@ -16,6 +16,8 @@ use crate::task::{Hold, Reached, TaskAccess};
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     open: usize,
+    /// Number of its access.
+    pub(super) access: u64,
     /// What it does, until it begins.
     unbegun: Option<TaskAccess>,
     /// The byte after the last one copied. While it is held, the batch it looks for starts here.
@@ -82,14 +84,16 @@ pub(super) fn next_of_read(source: &Source) -> Vec<Option<PageIndex>> {
 impl TraceOrder<'_, '_> {
     pub(super) fn begin_read(&mut self, thread: usize, open: usize, pos: ByteOffset, count: u64) {
         let unbegun = Some(TaskAccess::Read { pos, count });
-        let task = Task { open, unbegun, pos, end: PageIndex(0), at: None };
+        let (access, end) = (self.machine.access, PageIndex(0));
+        let task = Task { open, access, unbegun, pos, end, at: None };
         self.running[thread] = Some(Running::Task(task));
     }
 
     pub(super) fn begin_forced(&mut self, thread: usize, open: usize, page: PageIndex, pages: u64) {
         let unbegun = Some(TaskAccess::WillNeed { page, pages });
         let end = page + self.machine.forced_pages(open, page, pages);
-        let task = Task { open, unbegun, pos: page.offset(), end, at: None };
+        let (access, pos) = (self.machine.access, page.offset());
+        let task = Task { open, access, unbegun, pos, end, at: None };
         self.force_task_until(thread, task, page);
     }
 
