@@ -55,7 +55,8 @@ void kshim_stack_give(void *top)
 	unlock();
 }
 
-#if defined(__x86_64__)
+/* A machine without code of its own here has what C libraries offer, and so has one that is told to. */
+#if defined(__x86_64__) && !defined(KSHIM_UCONTEXT)
 /* Registers that a call keeps, and the address to go on at. */
 #define SAVED 8
 #define ENTRY 6
@@ -81,7 +82,7 @@ __asm__(
 	"	popq %rbp\n"
 	"	ret\n"
 	".size kshim_switch, . - kshim_switch\n");
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(KSHIM_UCONTEXT)
 #define SAVED 20
 #define ENTRY 11
 __asm__(

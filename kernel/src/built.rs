@@ -73,6 +73,7 @@ impl Built {
         let kept = options.keep.then(|| home.join("folder"));
         if let Some(kept) = &kept {
             compile::write_folder(&folder, kept)?;
+            compile::write_script(&compiler.command_line(&folder, kept), kept)?;
         }
         let Folder { version, cut, replaced, .. } = folder;
         let tree = match &options.patch {
@@ -138,7 +139,8 @@ impl Built {
         self.inner.from_cache
     }
 
-    /// The folder that was compiled, if it was to be kept.
+    /// The folder that was compiled, if it was to be kept, with a script `compile.sh` that does it
+    /// again.
     pub fn folder(&self) -> Option<&Path> {
         self.inner.folder.as_deref()
     }

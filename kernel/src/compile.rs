@@ -106,6 +106,20 @@ pub(crate) fn write_folder(folder: &Folder, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Writes a script that compiles the folder at `root` again, with another compiler if `CC` says so.
+pub(crate) fn write_script(line: &[String], root: &Path) -> Result<()> {
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
+    let arguments: Vec<String> = line[1..].iter().map(quoted).collect();
+    let text = format!(
+        "#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec ${{CC:-{}}} {}\n",
+        line[0],
+        arguments.join(" ")
+    );
+    let path = root.join("compile.sh");
+    let io = |source| Error::Io { what: path.display().to_string(), source };
+    std::fs::write(&path, text).map_err(io)
+}
+
 /// The object's name within the folder.
 pub(crate) const OBJECT: &str = "readahead.so";
 /// The compiler's own temporary files stay within the folder.
