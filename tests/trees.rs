@@ -118,6 +118,97 @@ fn a_patch_of_the_read_path_shows_in_compare() {
     assert_eq!(folios(&report, 0), folios(&report, 1));
 }
 
+#[test]
+fn a_worker_and_this_process_replay_alike() {
+    let folder = Folder::new();
+    let spec = format!("tree:{TREE}");
+    for memory in ["64M", "1M"] {
+        let memory = format!("memory={memory}");
+        let args = ["--policy", &spec, "--set", &memory, "--format", "json"];
+        let workload = folder.workload();
+        let args = [&["replay", &workload][..], &args].concat();
+        let (worker, here) = (json(&args), json(&[&args[..], &["--in-process"]].concat()));
+        assert_eq!(worker["results"], here["results"]);
+    }
+}
+
+/// Code that no compiler makes for this machine switches stacks too.
+#[test]
+fn stacks_switched_by_the_c_library_replay_alike() {
+    let folder = Folder::new();
+    let (workload, spec) = (folder.workload(), format!("tree:{TREE}"));
+    let args = ["replay", &workload, "--policy", &spec, "--format", "json"];
+    let portable = rareplay(&args).env("CC", "cc -DKSHIM_UCONTEXT").assert().success();
+    let portable: Value = serde_json::from_slice(&portable.get_output().stdout).unwrap();
+    assert_eq!(portable["results"], json(&args)["results"]);
+}
+
+/// The 150th of small reads, most of which find their folio cached.
+#[test]
+fn an_error_names_the_access_in_the_middle_of_cached_ones() {
+    let folder = Folder::new();
+    let text = "[file]\nsize = \"1M\"\n[[stream]]\n\
+        steps = [{ read = \"sequential\", size = \"1000\" }]\n";
+    std::fs::write(folder.workload(), text).unwrap();
+    let line = "iocb->ki_pos += n;";
+    let spec = own(&folder, FILEMAP, line, &format!("BUG_ON(iocb->ki_pos == 150000); {line}"));
+    let workload = folder.workload();
+    let args = ["replay", &workload, "--policy", &spec];
+    for args in [&args[..], &[&args[..], &["--in-process"]].concat()] {
+        let (code, message) = failure(args);
+        assert_eq!(code, 65, "{message}");
+        let said = "access 150 BUG_ON(iocb->ki_pos == 150000) at mm/filemap.c:";
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(folder).args(["-c", "user.name=A", "-c", "user.email=a@b.c"]);
+    let out = git.args(arguments).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// The gate's exit code for the last commit of a checkout, which put `new` in the place of `old`.
+fn gate_of_commit(old: &str, new: &str) -> i32 {
+    let folder = Folder::new();
+    let linux = folder.0.path().join("linux");
+    let text = std::fs::read_to_string(Path::new(TREE).join(READAHEAD)).unwrap();
+    assert!(text.contains(old));
+    copy(Path::new(TREE), &linux);
+    git(&linux, &["init", "-q"]);
+    git(&linux, &["add", "."]);
+    git(&linux, &["commit", "-qm", "base"]);
+    std::fs::write(linux.join(READAHEAD), text.replacen(old, new, 1)).unwrap();
+    git(&linux, &["commit", "-qam", "change"]);
+    // What is not committed is not looked at.
+    std::fs::write(linux.join(READAHEAD), "nothing").unwrap();
+    let revision = |revision| format!("tree:{}@{revision}", linux.display());
+    let (baseline, candidate) = (revision("HEAD~1"), revision("HEAD"));
+    let args = ["gate", &folder.workload(), "--baseline", &baseline, "--candidate", &candidate];
+    let output = rareplay(&args).output().unwrap();
+    output.status.code().unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            std::fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_gate_judges_a_commit_of_a_checkout() {
+    let order = "#define WINDOW_ORDER 2";
+    assert_eq!(gate_of_commit(order, "#define WINDOW_ORDER 0"), 10);
+    assert_eq!(gate_of_commit(order, "#define WINDOW_ORDER (1 + 1)"), 0);
+}
+
 /// What `replay` says of our tree with `statement` in front of a line of its readahead or read path.
 fn error_of(file: &str, line: &str, statement: &str) -> String {
     let folder = Folder::new();
@@ -227,5 +318,56 @@ fn a_patch_of_the_kernels_read_path_shows_in_compare() {
         assert_ne!(folios(&report, 0), folios(&report, 1), "{}", tree.display());
         let report = compare(&["--read-path", "native"]);
         assert_eq!(folios(&report, 0), folios(&report, 1), "{}", tree.display());
+    }
+}
+
+/// Streams of one file, and settings, under which built-in read paths have to take the same time.
+const TIMED: [(&str, &[&str]); 5] = [
+    ("sequential 64K, sequential 1M, sequential 64K, sequential 4K", &[]),
+    ("sequential 1M, sequential 1000K", &["fs=btrfs"]),
+    ("sequential 300K, random 64K, random 1000K", &["memory=8M"]),
+    ("random 200K, sequential 64K", &["memory=4M", "read_ahead_kb=512"]),
+    ("sequential 5M", &["max_sectors_kb=2048", "read_ahead_kb=64"]),
+];
+
+/// The kernel's own read path takes the time that the built-in one of its line takes.
+#[test]
+#[ignore = "needs kernel sources"]
+fn the_kernels_read_path_takes_as_long_as_the_built_in_one() {
+    let trees = std::env::var_os("RAREPLAY_KERNEL_TREES").expect("RAREPLAY_KERNEL_TREES");
+    for tree in std::env::split_paths(&trees) {
+        let makefile = std::fs::read_to_string(tree.join("Makefile")).unwrap();
+        let number = |key: &str| {
+            let line = makefile.lines().find(|line| line.starts_with(key)).unwrap();
+            line.rsplit(' ').next().unwrap().to_owned()
+        };
+        let release = format!("{}.{}", number("VERSION ="), number("PATCHLEVEL ="));
+        let native = replay::policy::for_kernel(&release).unwrap();
+        let spec = format!("tree:{}", tree.display());
+        for (streams, settings) in TIMED {
+            let folder = Folder::new();
+            let mut text = "[file]\nsize = \"32M\"\n".to_owned();
+            for stream in streams.split(", ") {
+                let (read, size) = stream.split_once(' ').unwrap();
+                let count = if read == "random" { ", count = 200" } else { "" };
+                text += "[[stream]]\n";
+                text += &format!("steps = [{{ read = \"{read}\", size = \"{size}\"{count} }}]\n");
+            }
+            std::fs::write(folder.workload(), text).unwrap();
+            let workload = folder.workload();
+            let sets = settings.iter().flat_map(|setting| ["--set", setting]);
+            let policies = ["--policy", native, "--policy", &spec, "--format", "json"];
+            let args = ["replay", &workload].into_iter().chain(policies).chain(sets);
+            let report = json(&args.collect::<Vec<_>>());
+            let view = |n: usize| {
+                let mut result = report["results"][n].as_object().unwrap().clone();
+                // A tree's window that is decided again as it was does not show.
+                for key in ["policy", "notes", "not_modelled", "cache_lock", "windows"] {
+                    result.remove(key);
+                }
+                result
+            };
+            assert_eq!(view(0), view(1), "{release}: {streams} {settings:?}");
+        }
     }
 }

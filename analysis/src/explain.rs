@@ -198,7 +198,7 @@ pub fn explain(
     options: ExplainOptions,
 ) -> Result<Explanation, ExplainError> {
     let files = chosen_files(source, options.inode)?;
-    let machines = [run(source, a), run(source, b)];
+    let machines = [a, b].map(|policy| trace_order::run(source, policy));
     if let Some(failure) = machines.iter().find_map(|machine| machine.failure.clone()) {
         return Err(ExplainError::PolicyFailed { source_name: source.name.clone(), failure });
     }
@@ -243,12 +243,6 @@ fn chosen_files(source: &Source, inode: Option<u64>) -> Result<Vec<usize>, Expla
         }
         _ => Ok(chosen),
     }
-}
-
-fn run<'p>(source: &Source, policy: &'p dyn Policy) -> Machine<'p> {
-    let mut machine = Machine::new(policy, source, true, true);
-    trace_order::replay(&mut machine, source);
-    machine
 }
 
 fn decisions<'m>(machine: &'m Machine<'_>, file: usize) -> &'m [Decision] {

@@ -82,8 +82,13 @@ impl Model {
         policy: &'p dyn Policy,
         options: &RunOptions,
     ) -> (Machine<'p>, Timeline) {
-        let mut device = self.device.build();
-        run::run(source, policy, &mut *device, options)
+        loop {
+            let mut device = self.device.build();
+            let (machine, timeline) = run::run(source, policy, &mut *device, options);
+            if !machine.repeat {
+                return (machine, timeline);
+            }
+        }
     }
 }
 

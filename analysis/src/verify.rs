@@ -167,8 +167,7 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
     if recorded.folios.is_empty() {
         return Err(VerifyError::NoFolios { name: name() });
     }
-    let mut machine = Machine::new(policy, source, true, true);
-    trace_order::replay(&mut machine, source);
+    let mut machine = trace_order::run(source, policy);
     if let Some(failure) = machine.failure.take() {
         return Err(VerifyError::PolicyFailed { name: name(), failure });
     }
@@ -211,8 +210,7 @@ impl Trial {
         let Some(recorded) = &source.recorded else {
             return Self { files: Vec::new(), reads: Matched::default() };
         };
-        let mut machine = Machine::new(policy, source, true, true);
-        trace_order::replay(&mut machine, source);
+        let machine = trace_order::run(source, policy);
         let of_file = recorded_by_file(source, recorded);
         let files = of_file.iter().zip(&machine.files).map(|(recorded, file)| {
             let decisions = file.log.decisions.as_deref().unwrap_or_default();

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stddef.h>
 
-#define KSHIM_ABI 2u
+#define KSHIM_ABI 3u
 
 struct kshim_settings {
 	uint64_t i_size;		/* bytes */
@@ -63,7 +63,7 @@ struct kshim_access {
 	uint64_t pos, len;		/* bytes */
 	uint64_t until;			/* page at which batches and, if asked for, insertions end */
 	uint32_t task;			/* a thread of its own that may wait, or KSHIM_NO_TASK */
-	uint32_t reserved;
+	uint32_t foretold;		/* of a read that is to copy all from so many cached folios and return; 0: not said */
 };
 
 enum kshim_decision_kind {
@@ -103,7 +103,7 @@ struct kshim_stop {
 	char what[160];
 };
 
-enum kshim_stop_kind { KSHIM_RUNNING = 0, KSHIM_BUG = 1, KSHIM_NO_MEMORY = 2 };
+enum kshim_stop_kind { KSHIM_RUNNING = 0, KSHIM_BUG = 1, KSHIM_NO_MEMORY = 2, KSHIM_NOT_FORETOLD = 3 };
 
 /* What a signal handler leaves behind; shared memory in a worker. */
 struct kshim_crash {

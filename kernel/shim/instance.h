@@ -48,6 +48,7 @@ loff_t kshim_replay_one(struct kshim *k, const struct kshim_access *a);
 
 /* task.c */
 void kshim_task_replay(struct kshim *k, const struct kshim_access *a);
+bool kshim_task_as_foretold(struct kshim *k, const struct kshim_access *a, size_t at);
 void kshim_task_triggered(struct kshim *k);
 void kshim_task_inserts(struct kshim *k, pgoff_t index);
 bool kshim_task_can_wait(const struct kshim *k);

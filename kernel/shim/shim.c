@@ -794,18 +794,25 @@ size_t kshim_replay(struct kshim *k, const struct kshim_access *accesses, size_t
 {
 	volatile size_t i = 0;
 
+	*progress = 0;
 	kshim_running = k;
 	k->logged_before += k->nr_log;
 	k->nr_log = 0;
 	if (k->stop.kind || setjmp(k->out))
 		return i;
 	for (; i < n; i++) {
+		size_t at = k->nr_log;
+
 		k->access = i;
 		*progress = i;
 		if (accesses[i].task == KSHIM_NO_TASK)
 			kshim_replay_one(k, &accesses[i]);
 		else
 			kshim_task_replay(k, &accesses[i]);
+		if (accesses[i].foretold && !kshim_task_as_foretold(k, &accesses[i], at)) {
+			note(&k->stop, KSHIM_NOT_FORETOLD, "", "", 0);
+			break;
+		}
 	}
 	return i;
 }

@@ -89,6 +89,21 @@ void kshim_task_replay(struct kshim *k, const struct kshim_access *a)
 	kshim_stack_give(task->stack);
 }
 
+/* Whether a task has done what its access foretells, and nothing else since the log's entry at; that
+ * is then known, and taken out of the log. */
+bool kshim_task_as_foretold(struct kshim *k, const struct kshim_access *a, size_t at)
+{
+	const struct kshim_decision *d = &k->log[at];
+	u64 end = a->pos + a->len;
+
+	if (k->nr_log != at + 2 || d[0].kind != KSHIM_COPIED || d[0].n != a->foretold || d[1].kind != KSHIM_RETURNED)
+		return false;
+	if (d[0].index != end || d[1].index != end)
+		return false;
+	k->nr_log = at;
+	return true;
+}
+
 void kshim_tasks_free(struct kshim *k)
 {
 	u32 i;

@@ -1,11 +1,13 @@
 //! The layouts of `shim/abi.h`, and the accesses and decisions they carry.
 
+use std::num::NonZeroU32;
+
 use traces::units::{ByteOffset, Order, PageIndex};
 
 use crate::error::{Error, Result, harmless};
 
 /// `KSHIM_ABI`.
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 
 /// An open file of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,7 +189,7 @@ pub struct Access {
     len: u64,
     until: u64,
     task: u32,
-    reserved: u32,
+    foretold: u32,
 }
 
 impl Access {
@@ -216,7 +218,7 @@ impl Access {
             len,
             until: u64::MAX,
             task: Self::NO_TASK,
-            reserved: 0,
+            foretold: 0,
         }
     }
 
@@ -224,6 +226,14 @@ impl Access {
     #[must_use]
     pub fn in_task(self, task: TaskId, stops: Stops) -> Self {
         Self { task: task.0, stops: stops.bits(), until: stops.until.0, ..self }
+    }
+
+    /// Says of a read in a task that it will copy all of its bytes from `folios` cached folios and
+    /// return. That is then not among the decisions; if it does anything else, the replay ends with
+    /// [`Error::NotForetold`](crate::Error::NotForetold) right after.
+    #[must_use]
+    pub const fn foretold(self, folios: NonZeroU32) -> Self {
+        Self { foretold: folios.get(), ..self }
     }
 
     /// Goes on with a task that stands still. What it waits for has been completed or evicted.
@@ -530,6 +540,7 @@ impl RawStop {
     pub(crate) const RUNNING: Self = Self { kind: 0, line: 0, file: [0; 64], what: [0; 160] };
     pub(crate) const BUG: u32 = 1;
     pub(crate) const NO_MEMORY: u32 = 2;
+    pub(crate) const NOT_FORETOLD: u32 = 3;
 
     pub(crate) fn file(&self) -> String {
         c_text(&self.file)

@@ -189,6 +189,14 @@ pub enum Error {
         /// Where in the tree.
         place: Option<Place>,
     },
+    /// A read did not do what was [foretold](crate::Access::foretold) of it.
+    #[error("{tree}: access {access} did something else than was foretold")]
+    NotForetold {
+        /// The tree.
+        tree: String,
+        /// Number of the access within the instance's replay, from 0.
+        access: u64,
+    },
     /// A call on an instance or session that has already ended in a fault.
     #[error("this {what} ended in a fault and holds no state any more")]
     Poisoned {

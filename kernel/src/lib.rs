@@ -49,7 +49,8 @@
 //! ([`Limits`]). What the machine's kernel does not offer for that is said in [`Built::notes`] and
 //! [`Session::notes`]. A crash, a failed `BUG_ON`, an endless loop or a forbidden call becomes
 //! [`Error::Fault`] with the number of the access and the line of the tree. Blocks of accesses and
-//! decisions go through shared memory, so that the boundary costs little.
+//! decisions go through shared memory, so that the boundary costs little. Who knows what a read will
+//! come to says so ([`Access::foretold`]) and need not wait for it.
 //! [`Isolation::InProcess`] is for those who trust the tree.
 //!
 //! # Map

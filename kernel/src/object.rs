@@ -110,18 +110,18 @@ impl RawInstance {
         }
     }
 
-    pub(crate) fn stopped(&self) -> RawStop {
-        // SAFETY: points into the live shim.
-        unsafe { *(self.object.stopped)(self.shim.as_ptr()) }
+    pub(crate) fn stopped(&self) -> &RawStop {
+        // SAFETY: points into the live shim, which changes it only in calls that need `&mut self`.
+        unsafe { &*(self.object.stopped)(self.shim.as_ptr()) }
     }
 
     /// How many `WARN_ON`s fired, and the first.
-    pub(crate) fn warnings(&self) -> (u64, RawStop) {
+    pub(crate) fn warnings(&self) -> (u64, &RawStop) {
         let mut first = std::ptr::null();
-        // SAFETY: the shim sets `first` to memory of its own.
+        // SAFETY: the shim sets `first` to memory of its own, as above.
         unsafe {
             let count = (self.object.warnings)(self.shim.as_ptr(), &raw mut first);
-            (count, *first)
+            (count, &*first)
         }
     }
 }

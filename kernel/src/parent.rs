@@ -18,7 +18,7 @@ use crate::error::{Error, Fault, Result, harmless};
 use crate::inspect;
 use crate::protocol::{Answer, Op, Request, WAKE};
 use crate::session::Limits;
-use crate::shared::{Shared, has_many_processors};
+use crate::shared::{Shared, Watch};
 use crate::worker;
 
 /// How often a wait looks whether the worker is getting on.
@@ -42,7 +42,7 @@ pub(crate) struct Worker {
     limits: Limits,
     /// Number of the last answer.
     answered: u32,
-    many_processors: bool,
+    watch: Watch,
     dead: bool,
 }
 
@@ -71,11 +71,17 @@ impl Worker {
             object,
             limits: limits.clone(),
             answered: 0,
-            many_processors: has_many_processors(),
+            watch: Watch::new(),
             dead: false,
         };
         let notes = worker.greeting()?;
         Ok((worker, notes))
+    }
+
+    /// What there is to say of an answer's stop or warning.
+    pub(crate) fn stop_of(&self, answer: &Answer) -> RawStop {
+        let said = if answer.has_stop() { self.shared.stop() } else { RawStop::RUNNING };
+        RawStop { kind: answer.stop, ..said }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -129,7 +135,7 @@ impl Worker {
             part = self.ask_at(Op::More, instance, 0, None, before)?;
             self.shared.take_decisions(part.decisions as usize, decisions);
         }
-        let is_stuck = answer.value == 0 && answer.stop.kind == RawStop::RUNNING.kind;
+        let is_stuck = answer.value == 0 && answer.stop == RawStop::RUNNING.kind;
         if answer.value > n as u64 || is_stuck || part.left > 0 {
             return Err(self.vanished(before, "its answer makes no sense"));
         }
@@ -160,10 +166,11 @@ impl Worker {
 
     /// Waits for the answer, as long as accesses keep ending in time.
     fn answer(&mut self, before: u64) -> Result<Answer> {
-        let mut patience = Patience::new(&self.shared);
+        let mut patience = None;
         let mut wakes = [0; 64];
-        while !self.shared.answers().looks(self.answered, self.many_processors) {
-            self.sleep(&mut wakes, &mut patience, before)?;
+        while !self.shared.answers().looks(self.answered, &mut self.watch) {
+            let patience = patience.get_or_insert_with(|| Patience::new(&self.shared));
+            self.sleep(&mut wakes, patience, before)?;
         }
         let (bytes, number) = self.shared.answers().take();
         self.answered = number;

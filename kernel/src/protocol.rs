@@ -85,35 +85,32 @@ pub(crate) struct Answer {
     pub(crate) left: u64,
     /// `WARN_ON`s of the instance so far.
     pub(crate) warnings: u64,
-    /// Why the instance stopped, or its first warning.
-    pub(crate) stop: RawStop,
+    /// Why the instance stopped, if it did. That, or else its first warning, lies ready too.
+    pub(crate) stop: u32,
 }
 
 impl Answer {
-    pub(crate) const BYTES: usize = 32 + 8 + 64 + 160;
+    pub(crate) const BYTES: usize = 32 + 4;
     pub(crate) const NOTHING: Self =
-        Self { value: 0, decisions: 0, left: 0, warnings: 0, stop: RawStop::RUNNING };
+        Self { value: 0, decisions: 0, left: 0, warnings: 0, stop: RawStop::RUNNING.kind };
+
+    /// Whether a [`RawStop`] lies ready with it.
+    pub(crate) fn has_stop(&self) -> bool {
+        self.stop != RawStop::RUNNING.kind || self.warnings > 0
+    }
 
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         for (i, word) in [self.value, self.decisions, self.left, self.warnings].iter().enumerate() {
             bytes[8 * i..8 * i + 8].copy_from_slice(&word.to_le_bytes());
         }
-        bytes[32..36].copy_from_slice(&self.stop.kind.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.stop.line.to_le_bytes());
-        bytes[40..104].copy_from_slice(&self.stop.file);
-        bytes[104..].copy_from_slice(&self.stop.what);
+        bytes[32..].copy_from_slice(&self.stop.to_le_bytes());
         bytes
     }
 
     pub(crate) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let word = |i: usize| u64::from_le_bytes(part(bytes, 8 * i));
-        let stop = RawStop {
-            kind: u32::from_le_bytes(part(bytes, 32)),
-            line: u32::from_le_bytes(part(bytes, 36)),
-            file: part(bytes, 40),
-            what: part(bytes, 104),
-        };
+        let stop = u32::from_le_bytes(part(bytes, 32));
         Self { value: word(0), decisions: word(1), left: word(2), warnings: word(3), stop }
     }
 }
@@ -145,9 +142,7 @@ mod tests {
             let back = Request::from_bytes(request.to_bytes()).unwrap();
             assert_eq!(format!("{request:?}"), format!("{back:?}"));
         }
-        let mut answer = Answer { value: 1, decisions: 2, left: 3, warnings: 4, ..Answer::NOTHING };
-        answer.stop.line = 77;
-        answer.stop.file[0] = b'm';
+        let answer = Answer { value: 1, decisions: 2, left: 3, warnings: 4, stop: 5 };
         assert_eq!(format!("{answer:?}"), format!("{:?}", Answer::from_bytes(&answer.to_bytes())));
     }
 }

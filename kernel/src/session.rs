@@ -105,13 +105,13 @@ impl Session {
                 let no_memory = Fault::OutOfMemory { limit_bytes: None };
                 let instance = RawInstance::new(object, &settings)
                     .ok_or_else(|| session.fault(0, no_memory, None))?;
-                session.check(0, &instance.stopped())?;
+                session.check(0, instance.stopped())?;
                 Local::InProcess(Box::new(instance))
             }
-            Backend::Worker(worker) => {
+            Backend::Worker(_) => {
                 let id = self.inner.next_instance.fetch_add(1, Ordering::Relaxed);
-                let answer = lock(worker).ask(Op::New, id, 0, Some(settings))?;
-                session.check(0, &answer.stop)?;
+                let (_, stop) = session.ask(Op::New, id, Some(settings))?;
+                session.check(0, &stop)?;
                 Local::Worker(id)
             }
         };
@@ -151,6 +151,9 @@ impl Inner {
                 };
                 Err(self.fault(access, Fault::OutOfMemory { limit_bytes }, None))
             }
+            RawStop::NOT_FORETOLD => {
+                Err(Error::NotForetold { tree: self.built.describe().to_owned(), access })
+            }
             kind if kind == RawStop::RUNNING.kind => Ok(()),
             _ => Err(self.fault(
                 access,
@@ -189,11 +192,11 @@ impl Instance {
         self.check_usable()?;
         let (id, stop) = match &mut self.backend {
             Local::InProcess(instance) => {
-                (instance.open().map_or(u64::MAX, u64::from), instance.stopped())
+                (instance.open().map_or(u64::MAX, u64::from), *instance.stopped())
             }
             Local::Worker(id) => {
-                let answer = self.session.ask(Op::Open, *id, 0)?;
-                (answer.value, answer.stop)
+                let (answer, stop) = self.session.ask(Op::Open, *id, None)?;
+                (answer.value, stop)
             }
         };
         self.session.check(self.replayed, &stop)?;
@@ -222,9 +225,8 @@ impl Instance {
                 let progress = AtomicU64::new(0);
                 let done = instance.replay(accesses, &progress);
                 self.decisions.raw.extend_from_slice(instance.decisions());
-                let stop = instance.stopped();
                 (self.warnings, self.first_warning) = warned(instance.warnings());
-                self.session.check(self.replayed + done as u64, &stop)
+                self.session.check(self.replayed + done as u64, instance.stopped())
             }
             Local::Worker(id) => {
                 let id = *id;
@@ -250,12 +252,14 @@ impl Instance {
             for decision in &mut self.decisions.raw[decided..] {
                 decision.shift_access(done as u32);
             }
-            let stop = answer.stop;
-            (self.warnings, self.first_warning) = warned((answer.warnings, stop));
             done += answer.value as usize;
-            if stop.kind != RawStop::RUNNING.kind {
-                drop(worker);
-                return self.session.check(self.replayed + done as u64, &stop);
+            if answer.has_stop() {
+                let stop = worker.stop_of(&answer);
+                (self.warnings, self.first_warning) = warned((answer.warnings, &stop));
+                if answer.stop != RawStop::RUNNING.kind {
+                    drop(worker);
+                    return self.session.check(self.replayed + done as u64, &stop);
+                }
             }
         }
         Ok(())
@@ -271,16 +275,16 @@ impl Instance {
     }
 }
 
-fn warned((count, first): (u64, RawStop)) -> (u64, Option<(String, Place)>) {
-    (count, (count > 0).then(|| (first.what(), stop_place(&first))))
+fn warned((count, first): (u64, &RawStop)) -> (u64, Option<(String, Place)>) {
+    (count, (count > 0).then(|| (first.what(), stop_place(first))))
 }
 
 impl Inner {
-    fn ask(&self, op: Op, id: u32, count: u32) -> Result<Answer> {
-        match &self.backend {
-            Backend::Worker(worker) => lock(worker).ask(op, id, count, None),
-            Backend::InProcess(_) => unreachable!("only a worker is asked"),
-        }
+    fn ask(&self, op: Op, id: u32, settings: Option<RawSettings>) -> Result<(Answer, RawStop)> {
+        let Backend::Worker(worker) = &self.backend else { unreachable!("only a worker is asked") };
+        let mut worker = lock(worker);
+        let answer = worker.ask(op, id, 0, settings)?;
+        Ok((answer, worker.stop_of(&answer)))
     }
 }
 

@@ -2,7 +2,8 @@
 //! the other, and the note a dying worker leaves.
 //!
 //! A step of a replay takes the tree's code less time than the kernel needs to wake a process, so
-//! whoever waits looks at the memory for a moment before it sleeps.
+//! whoever waits looks at the memory for a moment before it sleeps. That is in vain where both share
+//! a processor, and then left off for a while.
 #![expect(unsafe_code, reason = "memory that another process writes")]
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
 
-use crate::abi::{Access, RawCrash, RawDecision};
+use crate::abi::{Access, RawCrash, RawDecision, RawStop};
 use crate::error::{Error, Result};
 
 /// Accesses that fit at once.
@@ -24,6 +25,7 @@ const CRASH_AT: usize = 0;
 const PROGRESS_AT: usize = 1024;
 const REQUESTS_AT: usize = 1536;
 const ANSWERS_AT: usize = 2048;
+const STOP_AT: usize = 2560;
 const ACCESSES_AT: usize = 4096;
 const DECISIONS_AT: usize = ACCESSES_AT + ACCESSES * size_of::<Access>();
 const BYTES: usize = DECISIONS_AT + DECISIONS * size_of::<RawDecision>();
@@ -88,6 +90,19 @@ impl Shared {
         (crash.signal != 0).then_some(crash)
     }
 
+    /// What an answer of the worker says more of, see [`Answer::has_stop`](crate::protocol::Answer).
+    pub(crate) fn put_stop(&self, stop: &RawStop) {
+        // SAFETY: mapped, and the session waits for the answer.
+        unsafe { self.at::<RawStop>(STOP_AT).write_volatile(*stop) };
+    }
+
+    /// The same for the session. It is copied once, so that a worker that goes on writing cannot
+    /// change what was looked at.
+    pub(crate) fn stop(&self) -> RawStop {
+        // SAFETY: any bytes are valid.
+        unsafe { self.at::<RawStop>(STOP_AT).read_volatile() }
+    }
+
     /// Copies as many as fit and returns how many.
     pub(crate) fn put_accesses(&self, accesses: &[Access]) -> usize {
         let n = accesses.len().min(ACCESSES);
@@ -96,7 +111,6 @@ impl Shared {
             self.at::<Access>(ACCESSES_AT)
                 .copy_from_nonoverlapping(NonNull::from(accesses).cast(), n);
         };
-        self.progress().store(0, Ordering::Relaxed);
         n
     }
 
@@ -135,11 +149,15 @@ impl Shared {
 
 /// Looks at the memory before whoever waits goes to sleep; some ten microseconds.
 const LOOKS: u32 = 500;
-/// Largest frame.
-const FRAME_BYTES: usize = 384;
+/// Times of looking in vain after which it may be worth it again.
+const LOOKS_AGAIN: u32 = 32;
+/// Bytes that processors pass to each other at once.
+const LINE_BYTES: usize = 64;
+/// Where a frame begins, after its number.
+const FRAME_AT: usize = size_of::<u32>();
 
-/// Frames in one direction, one at a time: the number of frames so far, whether their receiver
-/// sleeps, and the last frame, on cache lines of their own.
+/// Frames in one direction, one at a time: the number of frames so far and the last frame on one
+/// cache line, so that both come over together, and on another one whether their receiver sleeps.
 pub(crate) struct Line<'s> {
     shared: &'s Shared,
     at: usize,
@@ -153,16 +171,16 @@ impl Line<'_> {
 
     fn sleeps(&self) -> &AtomicU32 {
         // SAFETY: as above.
-        unsafe { self.shared.at::<AtomicU32>(self.at + 64).as_ref() }
+        unsafe { self.shared.at::<AtomicU32>(self.at + LINE_BYTES).as_ref() }
     }
 
     fn frame(&self) -> NonNull<u8> {
-        self.shared.at(self.at + 128)
+        self.shared.at(self.at + FRAME_AT)
     }
 
     /// Sends a frame. Whether its receiver sleeps and has to be woken.
     pub(crate) fn put<const N: usize>(&self, frame: &[u8; N]) -> bool {
-        const { assert!(N <= FRAME_BYTES) };
+        const { assert!(FRAME_AT + N <= LINE_BYTES) };
         // SAFETY: the frame fits, and its receiver waits for the number to change.
         unsafe { self.frame().copy_from_nonoverlapping(NonNull::from(frame).cast(), N) };
         self.number().fetch_add(1, Ordering::SeqCst);
@@ -170,13 +188,15 @@ impl Line<'_> {
     }
 
     /// Whether a frame is there that comes after number `seen`. If not, the receiver is to sleep.
-    pub(crate) fn looks(&self, seen: u32, many_processors: bool) -> bool {
-        for _ in 0..if many_processors { LOOKS } else { 1 } {
+    pub(crate) fn looks(&self, seen: u32, watch: &mut Watch) -> bool {
+        for _ in 0..watch.looks() {
             if self.number().load(Ordering::Acquire) != seen {
+                watch.in_vain = 0;
                 return true;
             }
             std::hint::spin_loop();
         }
+        watch.in_vain = watch.in_vain.saturating_add(1);
         self.sleeps().store(1, Ordering::SeqCst);
         self.number().load(Ordering::SeqCst) != seen
     }
@@ -184,7 +204,7 @@ impl Line<'_> {
     /// The frame that is there, and its number. It is copied once, so that a worker that goes on
     /// writing cannot change what was looked at.
     pub(crate) fn take<const N: usize>(&self) -> ([u8; N], u32) {
-        const { assert!(N <= FRAME_BYTES) };
+        const { assert!(FRAME_AT + N <= LINE_BYTES) };
         let number = self.number().load(Ordering::Acquire);
         let mut frame = [0; N];
         // SAFETY: the frame fits, and any bytes are valid.
@@ -193,7 +213,22 @@ impl Line<'_> {
     }
 }
 
-/// Whether waiting processes have processors to spare.
-pub(crate) fn has_many_processors() -> bool {
-    std::thread::available_parallelism().is_ok_and(|n| n.get() > 1)
+/// How long a receiver looks before it sleeps.
+pub(crate) struct Watch {
+    many_processors: bool,
+    /// Times in a row that it looked in vain.
+    in_vain: u32,
+}
+
+impl Watch {
+    /// Of a process that has not given up its rights yet.
+    pub(crate) fn new() -> Self {
+        let many_processors = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        Self { many_processors, in_vain: 0 }
+    }
+
+    fn looks(&self) -> u32 {
+        let worth_it = self.in_vain < 2 || self.in_vain.is_multiple_of(LOOKS_AGAIN);
+        if self.many_processors && worth_it { LOOKS } else { 1 }
+    }
 }

@@ -20,7 +20,7 @@ use crate::object::{Object, RawInstance};
 use crate::protocol::{Answer, Op, Request, WAKE};
 use crate::sandbox;
 use crate::session::Limits;
-use crate::shared::{Shared, has_many_processors};
+use crate::shared::{Shared, Watch};
 
 /// The hidden argument.
 const WORKER: &str = "--rareplay-kernel-worker";
@@ -97,8 +97,7 @@ fn replay(arguments: &[OsString]) -> Outcome {
         return Err("replay needs limits and an object".into());
     };
     let shared = Shared::open(&std::io::stdout())?;
-    // Asked of the kernel, which soon answers no more.
-    let many_processors = has_many_processors();
+    let watch = Watch::new();
     let mut control = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let path = Path::new(object);
     let notes = sandbox::before_loading(number(memory)?, number(cpu)?, path)?;
@@ -111,7 +110,7 @@ fn replay(arguments: &[OsString]) -> Outcome {
     control.write_all(&[READY])?;
     control.write_all(&(notes.len() as u32).to_le_bytes())?;
     control.write_all(notes.as_bytes())?;
-    Server { shared, object, many_processors, instances: HashMap::new() }.serve(&mut control)
+    Server { shared, object, watch, instances: HashMap::new() }.serve(&mut control)
 }
 
 fn number(word: &OsStr) -> std::result::Result<u64, String> {
@@ -122,7 +121,7 @@ fn number(word: &OsStr) -> std::result::Result<u64, String> {
 struct Server {
     shared: Shared,
     object: Arc<Object>,
-    many_processors: bool,
+    watch: Watch,
     instances: HashMap<u32, Served>,
 }
 
@@ -138,7 +137,7 @@ impl Server {
         let mut seen = 0;
         let mut wakes = [0; 64];
         loop {
-            while !self.shared.requests().looks(seen, self.many_processors) {
+            while !self.shared.requests().looks(seen, &mut self.watch) {
                 if control.read(&mut wakes)? == 0 {
                     return Ok(());
                 }
@@ -159,14 +158,15 @@ impl Server {
         match request.op {
             Op::New => {
                 let instance = RawInstance::new(&self.object, &request.settings?)?;
-                let stop = instance.stopped();
-                self.instances.insert(*id, Served { instance, handed: 0 });
-                Some(Answer { stop, ..Answer::NOTHING })
+                let served = Served { instance, handed: 0 };
+                let answer = served.state(&self.shared);
+                self.instances.insert(*id, served);
+                Some(answer)
             }
             Op::Open => {
                 let served = self.instances.get_mut(id)?;
                 let value = served.instance.open().map_or(u64::MAX, u64::from);
-                Some(Answer { value, stop: served.instance.stopped(), ..Answer::NOTHING })
+                Some(Answer { value, ..served.state(&self.shared) })
             }
             Op::Replay => {
                 let served = self.instances.get_mut(id)?;
@@ -190,10 +190,18 @@ impl Served {
         let n = shared.put_decisions(decisions);
         let left = (decisions.len() - n) as u64;
         self.handed += n;
-        let (warnings, first) = self.instance.warnings();
+        Answer { decisions: n as u64, left, ..self.state(shared) }
+    }
+
+    /// Whether it has stopped and how often it warned, with what there is to say of that.
+    fn state(&self, shared: &Shared) -> Answer {
+        let (warnings, first_warning) = self.instance.warnings();
         let stopped = self.instance.stopped();
-        let warned = stopped.kind == RawStop::RUNNING.kind && warnings > 0;
-        let stop = if warned { RawStop { kind: RawStop::RUNNING.kind, ..first } } else { stopped };
-        Answer { value: 0, decisions: n as u64, left, warnings, stop }
+        let answer = Answer { warnings, stop: stopped.kind, ..Answer::NOTHING };
+        if answer.has_stop() {
+            let runs = stopped.kind == RawStop::RUNNING.kind;
+            shared.put_stop(if runs { first_warning } else { stopped });
+        }
+        answer
     }
 }

@@ -2,14 +2,15 @@
 
 mod common;
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Command;
 
 use common::{Copy, build, fixture, options, sequential, shown, worker};
 use insta::assert_snapshot;
 use kernel::{
-    Access, Advice, Built, Completion, Decided, InstanceSettings, Isolation, Mapping, Options,
-    Session, Stops, TaskId, Tree,
+    Access, Advice, Built, Completion, Decided, Error, InstanceSettings, Isolation, Mapping,
+    Options, Session, Stops, TaskId, Tree,
 };
 use traces::units::{ByteOffset, Order, PageIndex};
 
@@ -200,16 +201,15 @@ fn reads_stay_in_flight_until_waited_for() {
     "#);
 }
 
+fn small_windows() -> InstanceSettings {
+    let completion = Completion::WhenTold;
+    InstanceSettings { i_size: 1 << 20, ra_pages: 4, completion, ..InstanceSettings::default() }
+}
+
 #[test]
 fn tasks_wait_and_are_held() {
     let session = Session::start(&build(&fixture()).unwrap(), &worker()).unwrap();
-    let settings = InstanceSettings {
-        i_size: 1 << 20,
-        ra_pages: 4,
-        completion: Completion::WhenTold,
-        ..InstanceSettings::default()
-    };
-    let mut instance = session.instance(settings).unwrap();
+    let mut instance = session.instance(small_windows()).unwrap();
     let file = instance.open().unwrap();
     let (one, two) = (TaskId(0), TaskId(7));
     let read = |page| Access::read(file, PageIndex(page).offset(), 10 << 12);
@@ -264,6 +264,43 @@ fn tasks_wait_and_are_held() {
     10: read 40 +4
     10: Returned { to: ByteOffset(0) }
     ");
+}
+
+#[test]
+fn reads_are_held_to_what_is_foretold() {
+    let built = build(&fixture()).unwrap();
+    for isolation in [worker(), Isolation::InProcess] {
+        let session = Session::start(&built, &isolation).unwrap();
+        let foretold = |page, count, folios| {
+            let mut instance = session.instance(small_windows()).unwrap();
+            let file = instance.open().unwrap();
+            let read = |page, count| Access::read(file, PageIndex(page).offset(), count);
+            let task = |page, count| read(page, count).in_task(TaskId(0), Stops::NONE);
+            let accesses = [
+                Access::cached(PageIndex(0), Order(2)),
+                Access::cached(PageIndex(4), Order(0)),
+                // Leaves a marked folio at page 12.
+                read(8, 1),
+                Access::complete(PageIndex(0), 64),
+                task(page, count).foretold(NonZeroU32::new(folios).unwrap()),
+                task(1, 100),
+            ];
+            instance.replay(&accesses).cloned()
+        };
+        let decisions = foretold(3, 5000, 2).unwrap();
+        assert_eq!(decisions.of(4).count(), 0, "it is known");
+        assert_eq!(decisions.of(5).count(), 2);
+        // From one folio less or more, beyond what is cached, and on to a marked folio.
+        for (page, count, folios) in [(3, 5000, 1), (3, 5000, 3), (3, 3 << 12, 2), (8, 8 << 12, 2)]
+        {
+            match foretold(page, count, folios) {
+                Err(Error::NotForetold { access: 4, .. }) => {}
+                other => panic!("{folios} folios, {count} bytes at page {page}: {other:?}"),
+            }
+        }
+        // Only instances have ended.
+        assert!(foretold(8, 4 << 12, 1).is_ok());
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The tree's side of one file: an instance of its code, and what it has yet to be told.
 
-use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use kernel::{
     Access, Advice, Completion, Decided, Error, Fault, Instance, InstanceSettings, OpenId, Session,
@@ -12,15 +12,23 @@ use traces::units::ByteOffset;
 /// Stops of a task in a row without anything copied, after which it is taken to be in a loop. The
 /// largest read that a capture can hold triggers readahead less often.
 const STOPS_MAX: u32 = 100_000;
+/// Reads foretold at most before the tree's code has to catch up.
+const FORETOLD_MAX: usize = 1024;
 
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Mirror {
     instance: Option<Instance>,
-    opens: HashMap<u32, OpenMirror>,
-    tasks: HashMap<u32, TaskMirror>,
-    /// What happened to the cache since the tree's code ran last.
+    /// By number.
+    opens: Vec<Option<OpenMirror>>,
+    /// By thread.
+    tasks: Vec<Option<TaskMirror>>,
+    /// What the tree's code has yet to do or to be told, since it ran last.
     untold: Vec<Access>,
+    /// The reads among that.
+    foretold: Vec<Foretold>,
+    /// Accesses, and what else was told, before that.
+    told: u64,
     /// The tree's code has failed.
     pub(super) failed: bool,
 }
@@ -30,6 +38,15 @@ struct OpenMirror {
     id: OpenId,
     ra_pages: u64,
     random: bool,
+}
+
+/// A read whose outcome is known before the tree's code has carried it out.
+#[derive(Clone, Copy)]
+struct Foretold {
+    /// Where it is in what is untold.
+    at: usize,
+    /// Number of its access in the source.
+    access: u64,
 }
 
 /// A task that is not over.
@@ -59,27 +76,84 @@ impl Mirror {
             Some(instance) => instance,
             None => self.instance.insert(session.instance(settings(rac))?),
         };
-        let open = if let Some(open) = self.opens.get(&rac.open) {
-            *open
+        let open = slot(&mut self.opens, rac.open);
+        let id = if let Some(open) = open {
+            open.id
         } else {
-            let ra_pages = rac.limits.ra_pages;
-            OpenMirror { id: instance.open()?, ra_pages, random: false }
+            let (id, ra_pages) = (instance.open()?, rac.limits.ra_pages);
+            open.insert(OpenMirror { id, ra_pages, random: false }).id
         };
-        let batch = &mut self.untold;
-        batch.extend(changes(open, rac));
-        batch.extend(
-            prev_pos
-                .then(|| Access::prev_pos(open.id, ByteOffset(rac.ra.prev_pos.cast_unsigned()))),
+        self.tell_changes(rac);
+        self.untold.extend(
+            prev_pos.then(|| Access::prev_pos(id, ByteOffset(rac.ra.prev_pos.cast_unsigned()))),
         );
-        batch.push(access(open.id));
-        let last = batch.len() - 1;
+        self.untold.push(access(id));
+        self.catch_up(rac.access)
+    }
+
+    /// Lets the tree's code do what is untold; returns what it decides for the last of it.
+    fn catch_up(&mut self, access: u64) -> kernel::Result<Vec<Decided>> {
+        let Some(instance) = &mut self.instance else { return Ok(Vec::new()) };
+        let last = self.untold.len().saturating_sub(1);
         let decided = instance
-            .replay(batch)
+            .replay(&self.untold)
             .map(|decisions| decisions.of(last).map(|decision| decision.what).collect());
-        batch.clear();
-        let (ra_pages, random) = (rac.ra.ra_pages, rac.ra.random);
-        self.opens.insert(rac.open, OpenMirror { ra_pages, random, ..open });
-        decided.map_err(|error| numbered(error, rac.access))
+        let decided = decided.map_err(|error| self.numbered(error, access));
+        self.told += self.untold.len() as u64;
+        self.untold.clear();
+        self.foretold.clear();
+        decided
+    }
+
+    /// The same where a replay has ended. Only reads that were foretold have to be carried out.
+    pub(super) fn settle(&mut self) -> kernel::Result<()> {
+        match self.foretold.last() {
+            Some(last) => self.catch_up(last.access).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts off a read of `thread` that can only copy from `folios` cached folios and return. Not if
+    /// the tree's code has to be asked first.
+    pub(super) fn foretell(
+        &mut self,
+        rac: &Readahead<'_>,
+        thread: u32,
+        folios: NonZeroU32,
+        access: impl Fn(OpenId, TaskId) -> Access,
+    ) -> bool {
+        let open = *slot(&mut self.opens, rac.open);
+        let (Some(open), true) = (open, self.foretold.len() < FORETOLD_MAX) else { return false };
+        self.tell_changes(rac);
+        self.foretold.push(Foretold { at: self.untold.len(), access: rac.access });
+        self.untold.push(access(open.id, TaskId(thread)).foretold(folios));
+        true
+    }
+
+    /// Tells what turns the state of an open at its last access into its state now.
+    fn tell_changes(&mut self, rac: &Readahead<'_>) {
+        let Some(open) = slot(&mut self.opens, rac.open) else { return };
+        changes(*open, rac, &mut self.untold);
+        open.ra_pages = rac.ra.ra_pages;
+        open.random = rac.ra.random;
+    }
+
+    /// The error with the number of an access in the source, which the instance, whose accesses are
+    /// steps of those, does not know.
+    fn numbered(&self, error: Error, asked: u64) -> Error {
+        let number = |at: u64| {
+            let foretold = self.foretold.iter().find(|read| self.told + read.at as u64 >= at);
+            foretold.map_or(asked, |read| read.access)
+        };
+        match error {
+            Error::Fault { tree, access, fault, place } => {
+                Error::Fault { tree, access: number(access), fault, place }
+            }
+            Error::NotForetold { tree, access } => {
+                Error::NotForetold { tree, access: number(access) }
+            }
+            other => other,
+        }
     }
 
     /// Begins the task of a thread with `access`, or goes on with it.
@@ -91,7 +165,7 @@ impl Mirror {
         access: impl Fn(OpenId, TaskId) -> Access,
     ) -> kernel::Result<Vec<Decided>> {
         let begun = TaskMirror { access: rac.access, stops: 0 };
-        let mut task = self.tasks.remove(&thread).unwrap_or(begun);
+        let mut task = slot(&mut self.tasks, thread).take().unwrap_or(begun);
         rac.access = task.access;
         let decided = self.ask(session, rac, false, |open| access(open, TaskId(thread)))?;
         let is = |is: fn(&Decided) -> bool| decided.iter().any(is);
@@ -101,21 +175,18 @@ impl Mirror {
             return Err(session.fault(rac.access, fault, None));
         }
         if !is(|d| matches!(d, Decided::Returned { .. })) {
-            self.tasks.insert(thread, task);
+            *slot(&mut self.tasks, thread) = Some(task);
         }
         Ok(decided)
     }
 }
 
-/// The error of a fault with the number of the access in the source, which the instance, whose
-/// accesses are steps of those, does not know.
-fn numbered(error: Error, number: u64) -> Error {
-    match error {
-        Error::Fault { tree, fault, place, .. } => {
-            Error::Fault { tree, access: number, fault, place }
-        }
-        other => other,
+fn slot<T: Copy>(slots: &mut Vec<Option<T>>, number: u32) -> &mut Option<T> {
+    let number = number as usize;
+    if number >= slots.len() {
+        slots.resize(number + 1, None);
     }
+    &mut slots[number]
 }
 
 fn settings(rac: &Readahead<'_>) -> InstanceSettings {
@@ -133,22 +204,19 @@ fn settings(rac: &Readahead<'_>) -> InstanceSettings {
 
 /// What turns the open's state at its last access into its state now: advice where advice can, since
 /// that is the tree's own code too.
-fn changes(open: OpenMirror, rac: &Readahead<'_>) -> Vec<Access> {
+fn changes(open: OpenMirror, rac: &Readahead<'_>, changes: &mut Vec<Access>) {
     let advise = |advice| Access::advise(open.id, advice, ByteOffset(0), 0);
     let (ra, device) = (&rac.ra, rac.limits.ra_pages);
-    let mut random = open.random;
-    let mut changes = Vec::new();
     let known = [device, 2 * device].contains(&ra.ra_pages);
-    if (random && !ra.random) || (known && ra.ra_pages != open.ra_pages) {
+    let advised = (open.random && !ra.random) || (known && ra.ra_pages != open.ra_pages);
+    if advised {
         let normal = !known || ra.ra_pages == device;
         changes.push(advise(if normal { Advice::Normal } else { Advice::Sequential }));
-        random = false;
     }
-    if !known && (ra.ra_pages != open.ra_pages || !changes.is_empty()) {
+    if !known && (ra.ra_pages != open.ra_pages || advised) {
         changes.push(Access::ra_pages(open.id, ra.ra_pages as u32));
     }
-    if ra.random && !random {
+    if ra.random && (advised || !open.random) {
         changes.push(advise(Advice::Random));
     }
-    changes
 }
