@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use common::{Copy, build, fixture, impatient_worker, options, sequential, shown, worker};
 use insta::assert_snapshot;
-use kernel::{Access, Built, Error, Fault, InstanceSettings, Isolation, Options, Session, Tree};
-use traces::units::ByteOffset;
+use kernel::{
+    Access, Built, Decided, Error, Fault, InstanceSettings, Isolation, Options, Session, Stops,
+    TaskId, Tree,
+};
+use traces::units::{ByteOffset, Order, PageIndex};
 
 const READAHEAD: &str = "mm/readahead.c";
 const PAGEMAP: &str = "include/linux/pagemap.h";
@@ -51,6 +54,34 @@ fn a_helper_and_a_macro_in_pagemap_h() {
         )
     });
     assert!(decisions(&copy).contains("folio 8 order 3"));
+}
+
+#[test]
+fn the_folios_of_a_batch() {
+    // As a kernel says it, and as later ones do.
+    let headers =
+        [("linux/pagevec.h", "PAGEVEC_SIZE\t2"), ("linux/folio_batch.h", "FOLIO_BATCH_SIZE 3")];
+    let batches = |copy: &Copy| {
+        let session = Session::start(&build(copy.path()).unwrap(), &worker()).unwrap();
+        let settings = InstanceSettings { i_size: 1 << 20, ..InstanceSettings::default() };
+        let mut instance = session.instance(settings).unwrap();
+        let file = instance.open().unwrap();
+        let stops = Stops { after_copies: true, ..Stops::NONE };
+        let mut accesses: Vec<_> =
+            (0..7).map(|page| Access::cached(PageIndex(page), Order(0))).collect();
+        accesses.push(Access::read(file, ByteOffset(0), 7 << 12).in_task(TaskId(0), stops));
+        let folios = instance.replay(&accesses).unwrap().of(7).find_map(|d| match d.what {
+            Decided::Copied { folios, .. } => Some(folios),
+            _ => None,
+        });
+        folios.unwrap()
+    };
+    let copy = Copy::of(&fixture());
+    assert_eq!(batches(&copy), 7);
+    for ((header, definition), folios) in headers.into_iter().zip([2, 3]) {
+        copy.edit(&format!("include/{header}"), |_| format!("#define {definition}\n"));
+        assert_eq!(batches(&copy), folios, "{header}");
+    }
 }
 
 #[test]
