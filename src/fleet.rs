@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use analysis::compare::{Metric, Verdict};
 use analysis::fleet::{
-    Fleet, FleetOptions, FleetReport, Folder, Group, Local, Made, Results, Row, Shelf, is_results,
-    pack, read_list, read_rows, unpack,
+    Fleet, FleetOptions, FleetReport, Folder, Group, Made, Results, Row, Shelf, is_results, pack,
+    read_list, read_rows, unpack,
 };
 use analysis::gate::{GateReport, MeasureOptions, Side, judge};
 
 use crate::cli::{By, Format, InspectArgs, MergeArgs, ReplayArgs, ReportArgs, UsageError};
 use crate::progress::Progress;
-use crate::{exit, gate, inspect, output, sources};
+use crate::{exit, gate, inspect, output, remote, sources};
 
 /// Replays every source of a list.
 pub(crate) fn replay(args: &ReplayArgs, list: &Path) -> anyhow::Result<u8> {
@@ -23,7 +23,7 @@ pub(crate) fn replay(args: &ReplayArgs, list: &Path) -> anyhow::Result<u8> {
             "--join and --accesses are for one capture; sidecars say them for those of a list";
         return Err(UsageError(what.to_owned()).into());
     }
-    let origin = Local::beside(list);
+    let origin = remote::origin(list)?;
     let fleet = Fleet {
         policies: sources::policies(&args.policies, &args.tree)?,
         measure: MeasureOptions {
@@ -31,9 +31,9 @@ pub(crate) fn replay(args: &ReplayArgs, list: &Path) -> anyhow::Result<u8> {
             allow_loss: input.allow_loss,
             model: sources::model(&args.device)?,
         },
-        origin: &origin,
+        origin: &*origin,
     };
-    let list = read_list(list)?;
+    let list = remote::copy(list, |list| Ok(read_list(list)?))?;
     let keep = Keep::new(args.results.as_deref())?;
     let progress = Progress::new("replaying sources", list.len());
     let summary = Mutex::new(Summary::default());
@@ -112,6 +112,9 @@ enum Keep {
 impl Keep {
     fn new(output: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = output else { return Ok(Self::Print) };
+        if let Some(url) = remote::url(path) {
+            return Ok(Self::Shelf(remote::shelf(url)?));
+        }
         let is_table = path.extension().is_some_and(|extension| extension == "parquet");
         if path.is_dir() || !is_table {
             return Ok(Self::Shelf(Box::new(Folder(path.to_owned()))));
@@ -180,13 +183,24 @@ pub(crate) fn merge(args: &MergeArgs) -> anyhow::Result<u8> {
 
 /// Whether results are given rather than sources.
 pub(crate) fn are_results(paths: &[PathBuf]) -> bool {
-    !paths.is_empty() && paths.iter().all(|path| is_results(path))
+    let are = |path: &PathBuf| remote::url(path).is_some() || is_results(path);
+    !paths.is_empty() && paths.iter().all(are)
+}
+
+/// Fails where an option for results meets something else.
+pub(crate) fn only_for_results(given: &[(&str, bool)]) -> Result<(), UsageError> {
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => {
+            Err(UsageError(format!("{name} is for results of `replay --from-list`")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn read(paths: &[PathBuf]) -> anyhow::Result<Results> {
     let mut results = Results::default();
     for path in paths {
-        read_rows(path, &mut |row| results.add(row))?;
+        remote::copy(path, |path| Ok(read_rows(path, &mut |row| results.add(row))?))?;
     }
     Ok(results)
 }
@@ -240,6 +254,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<u8> {
 
 /// Writes a page over results.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<u8> {
+    if args.png {
+        return Err(UsageError("--png: a page of results has no charts".to_owned()).into());
+    }
     let results = read(&args.sources)?;
     let report = fleet_report(&results, &args.sources, args.by, None);
     let gate = judged(args, &results)?;

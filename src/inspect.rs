@@ -9,6 +9,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     if fleet::are_results(&args.captures) {
         return fleet::inspect(args);
     }
+    fleet::only_for_results(&[("--by", args.by.is_some()), ("--metric", args.metric.is_some())])?;
     args.source.check(&args.captures)?;
     let filter = args.filter.filter();
     for path in &args.captures {

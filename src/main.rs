@@ -13,6 +13,11 @@ mod output;
 mod policy;
 mod progress;
 mod record;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "no_remote.rs"]
+mod remote;
 mod replay;
 mod report;
 mod sources;

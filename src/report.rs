@@ -14,6 +14,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     if fleet::are_results(&args.sources) {
         return fleet::report(args);
     }
+    fleet::only_for_results(&[("--by", args.by.is_some())])?;
     let files = expand(&args.sources)?;
     let options = options(args)?;
     let progress = Progress::new("replaying sources", files.len());

@@ -331,7 +331,19 @@ fn what_cannot_be_is_refused() {
     assert_eq!(both.code, 64);
     let none = place.run(&["replay", "--policy", "linux-6.18"]);
     assert_eq!(none.code, 64);
+    for args in [
+        &["inspect", "inter2.trace.zst", "--by", "host"][..],
+        &["inspect", "inter2.trace.zst", "--metric", "windows"],
+        &["report", "inter2.trace.zst", "--by", "host", "-o", "page"],
+        &["inspect", "inter2.trace.zst", "--metric", "none"],
+    ] {
+        assert_eq!(place.run(args).code, 64, "{args:?}");
+    }
     fs::write(place.path("url.csv"), "source\ns3://bucket/run.trace\n").unwrap();
-    let url = refused(&[&replay[..], &["url.csv"]].concat());
-    assert!(url.starts_with("65: "), "{url}");
+    if cfg!(not(feature = "remote")) {
+        let url = refused(&[&replay[..], &["url.csv"]].concat());
+        assert!(url.contains("which needs rareplay built with `--features remote`"), "{url}");
+        let url = refused(&["inspect", "s3://bucket/results"]);
+        assert!(url.starts_with("65: rareplay: s3://bucket/results is a URL"), "{url}");
+    }
 }

@@ -158,12 +158,14 @@ pub enum SidecarError {
 
 /// The sidecar that belongs to a capture: its name up to one of its dots, plus `.meta.toml`.
 pub fn path_for(capture: &Path) -> Option<PathBuf> {
-    let name = capture.file_name()?.to_str()?;
+    let names = names_for(capture.file_name()?.to_str()?);
+    names.map(|name| capture.with_file_name(name)).find(|path| path.is_file())
+}
+
+/// The names that the sidecar of a capture called `name` can have; the first that is there is it.
+pub fn names_for(name: &str) -> impl Iterator<Item = String> {
     let dots = name.match_indices('.').map(|(at, _)| at).rev();
-    std::iter::once(name.len())
-        .chain(dots)
-        .map(|end| capture.with_file_name(format!("{}.meta.toml", &name[..end])))
-        .find(|path| path.is_file())
+    std::iter::once(name.len()).chain(dots).map(|end| format!("{}.meta.toml", &name[..end]))
 }
 
 /// The sidecar that a new capture gets: its name, uncompressed, plus `.meta.toml`.
@@ -185,10 +187,15 @@ impl Sidecar {
     pub fn read(path: &Path) -> Result<Self, SidecarError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| SidecarError::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text).map_err(|source| SidecarError::Parse {
+        Self::parse(&text).map_err(|source| SidecarError::Parse {
             path: path.to_owned(),
             source: Box::new(source),
         })
+    }
+
+    /// Reads the text of one.
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
     }
 
     /// Puts its settings into `settings`.

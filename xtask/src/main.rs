@@ -4,6 +4,7 @@ mod bench;
 mod bench_tables;
 mod browser;
 mod captures;
+mod cost;
 mod differential;
 mod fidelity;
 mod fuse_law;
@@ -11,6 +12,8 @@ mod gallery;
 mod manual;
 mod parquet_check;
 mod peers;
+mod program;
+mod spark;
 mod timing;
 
 use std::path::PathBuf;
@@ -84,6 +87,22 @@ enum Task {
         #[arg(long, default_value = "python3")]
         python: PathBuf,
     },
+    /// Run `integrations/spark` on a cluster of this machine, kill a worker, and hold what comes out
+    /// against a run without it.
+    Spark {
+        /// A Python that has pyspark.
+        #[arg(long, default_value = "python3")]
+        python: PathBuf,
+        /// The program; the one of this checkout if missing.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
+    /// Measure what captures of a fleet cost.
+    Cost {
+        /// The program; the one of this checkout if missing.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// Write manual pages and shell completions.
     Manual {
         /// Where to.
@@ -134,6 +153,8 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Task::BenchTables { captures } => bench_tables::run(&captures),
         Task::ParquetCheck { capture, python } => parquet_check::run(&capture, &python),
+        Task::Spark { python, program } => spark::run(&python, program.as_deref()),
+        Task::Cost { program } => cost::run(program.as_deref()),
         Task::Manual { folder } => manual::run(&folder),
         Task::Bench { tree } => bench::run(tree.as_deref()),
         Task::Gallery => gallery::run(),

@@ -112,26 +112,27 @@ fn count_events(path: &Path) -> anyhow::Result<u64> {
 
 /// CPU time of a child, in user and system: run as often as it takes for ticks to tell.
 fn child_seconds(command: &mut Command) -> anyhow::Result<f64> {
-    const TICKS_MIN: u64 = 50;
-    let before = children_ticks()?;
+    const SECONDS_MIN: f64 = 0.5;
+    let before = children_seconds()?;
     let program = command.get_program().to_string_lossy().into_owned();
     let mut runs = 0.0;
     loop {
         let status = command.status().with_context(|| format!("cannot run {program}"))?;
         anyhow::ensure!(status.success(), "{program} failed");
         runs += 1.0;
-        let ticks = children_ticks()? - before;
-        if ticks >= TICKS_MIN {
-            // USER_HZ has been 100 on every architecture that matters for 20 years.
-            return Ok(ticks as f64 / 100.0 / runs);
+        let seconds = children_seconds()? - before;
+        if seconds >= SECONDS_MIN {
+            return Ok(seconds / runs);
         }
     }
 }
 
-/// `cutime` and `cstime` of `/proc/self/stat`, which a name in brackets precedes.
-fn children_ticks() -> anyhow::Result<u64> {
+/// CPU time of all children that ended: `cutime` and `cstime` of `/proc/self/stat`, which a name in
+/// brackets precedes.
+pub(crate) fn children_seconds() -> anyhow::Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     let ticks: Result<Vec<u64>, _> = fields.skip(13).take(2).map(str::parse).collect();
-    Ok(ticks?.iter().sum())
+    // USER_HZ has been 100 on every architecture that matters for 20 years.
+    Ok(ticks?.iter().sum::<u64>() as f64 / 100.0)
 }

@@ -52,12 +52,8 @@ impl Local {
 
 impl Origin for Local {
     fn fetch(&self, source: &str) -> Result<Fetched, String> {
-        match source.strip_prefix("file://") {
-            None if source.contains("://") => Err(format!(
-                "{source} is a URL, which needs rareplay built with `--features remote`"
-            )),
-            path => Ok(Fetched { path: self.folder.join(path.unwrap_or(source)), guard: None }),
-        }
+        let path = source.strip_prefix("file://").unwrap_or(source);
+        Ok(Fetched { path: self.folder.join(path), guard: None })
     }
 }
 
@@ -155,90 +151,113 @@ impl Fleet<'_> {
 
     fn fill(
         &self,
-        mut rows: Vec<Row>,
+        rows: Vec<Row>,
         listed: &Listed,
         known: &(dyn Fn(&Row) -> Option<Row> + Sync),
     ) -> Vec<(Row, Made)> {
-        let mut options = self.measure.clone();
-        options.load.set.extend(listed.settings());
-        let before: Vec<Option<Row>> =
-            rows.iter().map(|row| known(row).filter(|before| is_same(before, row))).collect();
-        let tags = match self.origin.tags(&listed.source) {
-            Ok(tags) => tags,
-            Err(reason) => return refused(rows, &bad_input(&reason)),
-        };
-        rows.iter_mut().for_each(|row| row.tags.clone_from(&tags));
-        let done = |content: &str, i: usize| {
-            let key = key(content, &*self.policies[i], &options);
-            before[i].clone().filter(|before| before.key.as_ref() == Some(&key))
-        };
-        // A source whose tags are the same has the content it had, which need not be fetched for that.
-        let unchanged = |i: usize| {
-            let before =
-                before[i].as_ref().filter(|before| tags.is_some() && before.tags == tags)?;
-            done(before.content.as_ref()?, i)
-        };
-        if let Some(all) = (0..rows.len()).map(unchanged).collect::<Option<Vec<Row>>>() {
-            return all.into_iter().map(|row| (row, Made::Before)).collect();
+        let mut asked = Asked::new(self, rows, listed, known);
+        match self.origin.tags(&listed.source) {
+            Ok(tags) => asked.rows.iter_mut().for_each(|row| row.tags.clone_from(&tags)),
+            Err(reason) => return asked.refused(&bad_input(&reason)),
+        }
+        if let Some(rows) = asked.unchanged() {
+            return rows.into_iter().map(|row| (row, Made::Before)).collect();
         }
         let fetched = match self.origin.fetch(&listed.source) {
             Ok(fetched) => fetched,
-            Err(reason) => return refused(rows, &bad_input(&reason)),
+            Err(reason) => return asked.refused(&bad_input(&reason)),
         };
-        // What the list calls it says more than where a copy of it lies.
-        let place = fetched.path.display().to_string();
-        let told = |refusal: Refusal| Refusal {
-            reason: refusal.reason.replace(&place, &listed.source),
-            ..refusal
-        };
-        let content = match Content::of(&fetched.path) {
-            Ok(content) => content,
-            Err(error) => return refused(rows, &told(bad_input(&error))),
-        };
-        for (row, policy) in rows.iter_mut().zip(&self.policies) {
-            row.key = Some(key(&content.hash, &**policy, &options));
-            row.content = Some(content.hash.clone());
-            row.source_bytes = Some(content.bytes.cast_signed());
-        }
-        let done: Vec<Option<Row>> = (0..rows.len()).map(|i| done(&content.hash, i)).collect();
-        let missing: Vec<usize> = (0..rows.len()).filter(|i| done[*i].is_none()).collect();
-        let prepared = if missing.is_empty() {
-            None
-        } else {
-            Some(Prepared::with_digest(&fetched.path, content.digest, &options).map_err(told))
-        };
-        let numbered: Vec<(usize, Row)> = rows.into_iter().enumerate().collect();
-        numbered
-            .into_par_iter()
-            .zip(done)
-            .map(|((i, mut row), done)| match (done, &prepared) {
-                (Some(done), _) => (done, Made::Before),
-                (None, Some(Ok(prepared))) => {
-                    replay(&mut row, prepared, &*self.policies[i], &options);
-                    (row, Made::Now)
-                }
-                (None, Some(Err(refusal))) => {
-                    row.set_refusal(refusal);
-                    (row, Made::Now)
-                }
-                (None, None) => unreachable!("what is not done is prepared"),
-            })
-            .collect()
+        asked.answered(&fetched.path, &listed.source)
     }
 }
 
-/// Rows of a source that cannot be replayed.
-fn refused(rows: Vec<Row>, refusal: &Refusal) -> Vec<(Row, Made)> {
-    let refused = |mut row: Row| {
-        row.set_refusal(refusal);
-        (row, Made::Now)
-    };
-    rows.into_iter().map(refused).collect()
+/// An entry of a list under all policies: the rows to fill in, and those that are there.
+struct Asked<'a> {
+    policies: &'a [Arc<dyn Policy>],
+    options: MeasureOptions,
+    rows: Vec<Row>,
+    before: Vec<Option<Row>>,
 }
 
-/// Whether a row that is there says the same of its source as the list.
-fn is_same(before: &Row, row: &Row) -> bool {
-    before.error.is_none() && (row.kernel.is_none() || row.kernel == before.kernel)
+impl<'a> Asked<'a> {
+    fn new(
+        fleet: &'a Fleet<'_>,
+        rows: Vec<Row>,
+        listed: &Listed,
+        known: &(dyn Fn(&Row) -> Option<Row> + Sync),
+    ) -> Self {
+        let mut options = fleet.measure.clone();
+        options.load.set.extend(listed.settings());
+        // What is there has to say the same of its source as the list.
+        let is_same = |before: &Row, row: &Row| {
+            before.error.is_none() && (row.kernel.is_none() || row.kernel == before.kernel)
+        };
+        let before = rows.iter().map(|row| known(row).filter(|before| is_same(before, row)));
+        let before = before.collect();
+        Self { policies: &fleet.policies, options, rows, before }
+    }
+
+    fn refused(self, refusal: &Refusal) -> Vec<(Row, Made)> {
+        let refused = |mut row: Row| {
+            row.set_refusal(refusal);
+            (row, Made::Now)
+        };
+        self.rows.into_iter().map(refused).collect()
+    }
+
+    /// The row that is there for a policy, if it would come out the same of this content.
+    fn done(&self, content: &str, i: usize) -> Option<Row> {
+        let key = key(content, &*self.policies[i], &self.options);
+        self.before[i].clone().filter(|before| before.key.as_ref() == Some(&key))
+    }
+
+    /// All rows, if they are there and the source has the tags it had: then it has the content it had,
+    /// which need not be fetched for that.
+    fn unchanged(&self) -> Option<Vec<Row>> {
+        let unchanged = |(i, row): (usize, &Row)| {
+            let before = self.before[i].as_ref()?;
+            let is_known = row.tags.is_some() && before.tags == row.tags;
+            self.done(before.content.as_ref().filter(|_| is_known)?, i)
+        };
+        self.rows.iter().enumerate().map(unchanged).collect()
+    }
+
+    /// Replays what is not there. `name` is what the list calls the source, which says more than where
+    /// a copy of it lies.
+    fn answered(mut self, path: &Path, name: &str) -> Vec<(Row, Made)> {
+        let place = path.display().to_string();
+        let told =
+            |refusal: Refusal| Refusal { reason: refusal.reason.replace(&place, name), ..refusal };
+        let content = match Content::of(path) {
+            Ok(content) => content,
+            Err(error) => return self.refused(&told(bad_input(&error))),
+        };
+        for (row, policy) in self.rows.iter_mut().zip(self.policies) {
+            row.key = Some(key(&content.hash, &**policy, &self.options));
+            row.content = Some(content.hash.clone());
+            row.source_bytes = Some(content.bytes.cast_signed());
+        }
+        let done: Vec<Option<Row>> =
+            (0..self.rows.len()).map(|i| self.done(&content.hash, i)).collect();
+        let is_missing = done.iter().any(Option::is_none);
+        let prepared = is_missing
+            .then(|| Prepared::with_digest(path, content.digest, &self.options).map_err(told));
+        let numbered: Vec<(usize, Row)> = self.rows.into_iter().enumerate().collect();
+        let answer = |((i, mut row), done): ((usize, Row), Option<Row>)| {
+            if let Some(done) = done {
+                return (done, Made::Before);
+            }
+            match &prepared {
+                Some(Ok(prepared)) => {
+                    replay(&mut row, prepared, &*self.policies[i], &self.options);
+                }
+                Some(Err(refusal)) => row.set_refusal(refusal),
+                None => unreachable!("what is not done is prepared"),
+            }
+            (row, Made::Now)
+        };
+        numbered.into_par_iter().zip(done).map(answer).collect()
+    }
 }
 
 /// Fills in what a policy makes of a source.
