@@ -343,5 +343,5 @@ fn an_s3_server_has_sources_and_results() {
     fs::write(&nowhere, "source\ns3://nowhere/run.trace\n").unwrap();
     let run = replay(&nowhere, &[], &environment);
     assert_eq!(run.code, 65);
-    assert!(run.stderr.contains("cannot read s3://nowhere/run.trace: no object"), "{}", run.stderr);
+    assert!(run.stderr.contains("NoSuchBucket"), "{}", run.stderr);
 }

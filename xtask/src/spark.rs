@@ -239,8 +239,8 @@ fn files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !name.ends_with(".part") {
+        if path.extension().is_some_and(|extension| extension == "parquet") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             files.insert(name, fs::read(path)?);
         }
     }
