@@ -154,7 +154,9 @@ impl Keep {
                 }
             }
             Self::Table { results, .. } => {
-                rows.into_iter().for_each(|(row, _)| lock(results).replace(row));
+                for (row, _) in rows {
+                    lock(results).replace(row);
+                }
             }
         }
         Ok(())

@@ -19,6 +19,7 @@ impl Origin for NoRemote {
 }
 
 /// Where the sources of a list come from.
+#[expect(clippy::unnecessary_wraps, reason = "where there are stores it can fail")]
 pub(crate) fn origin(list: &Path) -> anyhow::Result<Box<dyn Origin>> {
     Ok(Box::new(NoRemote(Local::beside(list))))
 }

@@ -162,7 +162,9 @@ fn what_is_there_is_not_done_again() {
     let fleet = fleet(&["linux-6.12", "linux-6.18"], &origin);
     let entry = listed("a.workload.toml");
     let mut results = Results::default();
-    rows(&fleet, &entry).into_iter().for_each(|row| results.add(row).expect("new"));
+    for row in rows(&fleet, &entry) {
+        results.add(row).expect("new");
+    }
     let made = |entry: &Listed, results: &Results| -> Vec<Made> {
         let again = fleet.replay(entry, &|row| results.answer(row).cloned());
         again.into_iter().map(|(_, made)| made).collect()
@@ -261,7 +263,9 @@ fn row() -> impl Strategy<Value = Row> {
     (labels, error, vec(0..5_u64, 0..4), vec((0..1_u64 << 40, 1..9_u64), 0..5)).prop_map(
         |((source, host, policy), error, orders, waits)| {
             let mut counts = WaitCounts::default();
-            waits.iter().for_each(|(wait_ns, reads)| counts.add(*wait_ns, *reads));
+            for (wait_ns, reads) in &waits {
+                counts.add(*wait_ns, *reads);
+            }
             let pairs =
                 counts.iter().map(|(wait, reads)| (wait.cast_signed(), reads.cast_signed()));
             let (read_wait_ns, read_wait_counts) = pairs.unzip();
@@ -292,13 +296,17 @@ fn row() -> impl Strategy<Value = Row> {
 
 fn results(rows: Vec<Row>) -> Results {
     let mut results = Results::default();
-    rows.into_iter().for_each(|row| results.add(row).expect("keys are of the slot"));
+    for row in rows {
+        results.add(row).expect("keys are of the slot");
+    }
     results
 }
 
 fn tally(rows: &[Row]) -> Tally {
     let mut tally = Tally::default();
-    rows.iter().for_each(|row| tally.merge(Tally::of(row.clone())));
+    for row in rows {
+        tally.merge(Tally::of(row.clone()));
+    }
     tally
 }
 
@@ -343,7 +351,9 @@ proptest! {
         let (left, right) = waits.split_at(at.min(waits.len()));
         let count = |waits: &[(u64, u64)]| {
             let mut counts = WaitCounts::default();
-            waits.iter().for_each(|(wait_ns, reads)| counts.add(*wait_ns, *reads));
+            for (wait_ns, reads) in waits {
+                counts.add(*wait_ns, *reads);
+            }
             counts
         };
         let mut merged = count(left);
