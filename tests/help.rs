@@ -4,11 +4,12 @@ mod common;
 
 use common::rareplay;
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["inspect"],
     &["verify"],
     &["replay"],
+    &["merge"],
     &["compare"],
     &["explain"],
     &["report"],
