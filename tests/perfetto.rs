@@ -51,7 +51,7 @@ fn read(timeline: &Value) -> Vec<Process> {
         }
         match phase {
             "M" if text(event, "name") == "process_name" => {
-                process.name = text(&event["args"], "name").to_owned();
+                text(&event["args"], "name").clone_into(&mut process.name);
             }
             "M" => assert!(process.threads.insert(thread().1), "{event}"),
             "B" => open.entry(thread()).or_default().push((event, nanoseconds(event))),

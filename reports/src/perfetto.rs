@@ -115,8 +115,8 @@ impl<A> Event<'_, A> {
     }
 }
 
-fn microseconds(time: Time) -> Option<f64> {
-    Some(time.0 as f64 / 1000.0)
+fn microseconds(time: Time) -> f64 {
+    time.0 as f64 / 1000.0
 }
 
 /// What happens on a thread at a moment. Within an access and a moment, things come in this order.
@@ -227,7 +227,7 @@ impl<'a> Process<'a> {
                 events.push(&self.event("B", moment, "wait", "wait", Page { page: page.0 }))
             }
             Step::WaitEnds | Step::Ends => {
-                let (tid, ts) = (Some(self.tid(moment.thread)), microseconds(moment.time));
+                let (tid, ts) = (Some(self.tid(moment.thread)), Some(microseconds(moment.time)));
                 events.push(&Event::<()> { tid, ts, ..Event::new("E", self.pid) })
             }
             Step::Window => {
@@ -254,7 +254,7 @@ impl<'a> Process<'a> {
     ) -> Event<'n, A> {
         Event {
             tid: Some(self.tid(moment.thread)),
-            ts: microseconds(moment.time),
+            ts: Some(microseconds(moment.time)),
             cat: Some(cat),
             name: Some(name),
             args: Some(args),
@@ -319,14 +319,14 @@ impl<'a> Process<'a> {
             queued_ns: times.issued - times.submitted,
         };
         let end = Event::<()> {
-            ts: microseconds(times.completed),
+            ts: Some(microseconds(times.completed)),
             cat: Some("device"),
             name: Some("device read"),
             id: Some(format!("{}.{number}", self.pid)),
             ..Event::new("e", self.pid)
         };
         events.push(&Event {
-            ts: microseconds(times.issued),
+            ts: Some(microseconds(times.issued)),
             cat: end.cat,
             name: end.name,
             id: end.id.clone(),

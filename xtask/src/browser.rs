@@ -54,29 +54,36 @@ struct Subject {
     data: Data,
 }
 
+impl Subject {
+    /// A page that is in the folder of its name.
+    fn new(
+        scratch: &Path,
+        name: &str,
+        data: impl Fn(&Path) -> anyhow::Result<Data>,
+    ) -> anyhow::Result<Self> {
+        let folder = scratch.join(name);
+        let data = data(&folder).with_context(|| name.to_owned())?;
+        Ok(Self { name: name.to_owned(), folder, data })
+    }
+}
+
 /// Writes the pages into folders of their own.
 fn subjects(scratch: &Path) -> anyhow::Result<Vec<Subject>> {
     let mut subjects = Vec::new();
-    let mut add = |name: String, data: fn(&Path) -> anyhow::Result<Data>| -> PathBuf {
-        let folder = scratch.join(&name);
-        subjects.push((name, folder.clone(), data));
-        folder
-    };
     for capture in CAPTURES {
-        let folder = add(capture.replace('/', "-"), Data::of_replay);
-        reports::write_dir(&crate::gallery::report(capture)?, &folder, false)?;
+        let name = capture.replace('/', "-");
+        reports::write_dir(&crate::gallery::report(capture)?, &scratch.join(&name), false)?;
+        subjects.push(Subject::new(scratch, &name, Data::of_replay)?);
     }
-    let folder = add("report".to_owned(), Data::of_corpus);
-    reports::write_corpus(&crate::gallery::judged(&CAPTURES)?, &folder, false)?;
+    let judged = crate::gallery::judged(&CAPTURES)?;
+    reports::write_corpus(&judged, &scratch.join("report"), false)?;
+    subjects.push(Subject::new(scratch, "report", Data::of_corpus)?);
     for (name, ranges) in SWEEPS {
-        let folder = add(name.to_owned(), Data::of_sweep);
-        reports::write_sweep(&crate::gallery::swept(CAPTURES[0], ranges)?, &folder, false)?;
+        let swept = crate::gallery::swept(CAPTURES[0], ranges)?;
+        reports::write_sweep(&swept, &scratch.join(name), false)?;
+        subjects.push(Subject::new(scratch, name, Data::of_sweep)?);
     }
-    let subject = |(name, folder, data): (String, PathBuf, fn(&Path) -> anyhow::Result<Data>)| {
-        let data = data(&folder).with_context(|| name.clone())?;
-        Ok(Subject { name, folder, data })
-    };
-    subjects.into_iter().map(subject).collect()
+    Ok(subjects)
 }
 
 /// Opens the pages; screenshots go into `screenshots`, if given.

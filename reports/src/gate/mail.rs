@@ -55,7 +55,7 @@ fn table(source: &SourceOutcome, checks: &[&Check]) -> String {
     for order in &source.orders.by_order {
         let percent = (order.candidate - order.baseline) / order.baseline * 100.0;
         let shown = [order.baseline, order.candidate].map(|n| value(Metric::Folios, n));
-        let [before, after] = shown.map(plain);
+        let [before, after] = shown.map(|shown| plain(&shown));
         let is_known = percent.is_finite() && percent != 0.0;
         let change = if is_known { signed_percent(percent) } else { String::new() };
         row([format!("  folios of order {}", order.order), before, after, change]);
@@ -64,7 +64,7 @@ fn table(source: &SourceOutcome, checks: &[&Check]) -> String {
         let counted = check.metric.unit() == Unit::Count;
         let cell = |figure| {
             let shown = side(check.metric, figure);
-            if counted { plain(shown) } else { shown }
+            if counted { plain(&shown) } else { shown }
         };
         let change = match change(check) {
             same if same == "0" => String::new(),
@@ -77,6 +77,6 @@ fn table(source: &SourceOutcome, checks: &[&Check]) -> String {
 }
 
 /// Counts stay plain digits: changelogs are searched for them.
-fn plain(shown: String) -> String {
+fn plain(shown: &str) -> String {
     shown.replace(',', "")
 }

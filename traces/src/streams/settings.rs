@@ -50,12 +50,7 @@ impl Seen {
     }
 
     /// Offers what was seen, `largest_sectors` being the size of the largest read of a file.
-    pub(super) fn apply(
-        &self,
-        settings: &mut Settings,
-        stated: Option<u64>,
-        largest_sectors: u64,
-    ) {
+    pub(super) fn apply(&self, settings: &mut Settings, stated: Option<u64>, largest_sectors: u64) {
         // What events print of other opens than the device's does not replace the sidecar.
         let printed = self.device_ra_pages(stated).filter(|_| !self.is_doubled(stated));
         if let Some(ra_pages) = printed {

@@ -129,7 +129,7 @@ struct Curves {
     values: Vec<String>,
     chosen: Vec<Option<usize>>,
     knees: Vec<Option<usize>>,
-    curves: Vec<Vec<f64>>,
+    by_series: Vec<Vec<f64>>,
 }
 
 impl Curves {
@@ -156,7 +156,7 @@ impl Curves {
             chosen: policies.clone().map(|policy| part.place(policy, |own| own.point)).collect(),
             knees: policies.map(|policy| part.place(policy, |own| own.knee)).collect(),
             values,
-            curves,
+            by_series: curves,
         }
     }
 
@@ -194,7 +194,7 @@ impl Plotted for Curves {
     }
 
     fn draw_data(&self, canvas: &Canvas<'_>, plot: Plot) {
-        for (series, curve) in self.curves.iter().enumerate() {
+        for (series, curve) in self.by_series.iter().enumerate() {
             let place = |n: usize| (n as f64 + 0.5) / self.values.len() as f64;
             let points: Vec<(i32, i32)> = (curve.iter().enumerate())
                 .map(|(n, y)| (plot.x.at(place(n)), plot.y.at(self.scale.place(*y))))
