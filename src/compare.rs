@@ -16,6 +16,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     {
         return of_results(args, results);
     }
+    if !args.sources.iter().any(|source| is_results(source)) {
+        fleet::only_for_results(&[("--by", args.by.is_some())])?;
+    }
     args.source.check(&args.sources)?;
     match (&args.sources[..], args.policies.len()) {
         ([source], 2) => policies(args, source),

@@ -177,6 +177,10 @@ fn judged(args: &GateArgs) -> anyhow::Result<GateReport> {
     if fleet::are_results(&args.sources) {
         return of_results(args, &budgets);
     }
+    let mut sides = std::iter::once(&args.baseline).chain(&args.candidate);
+    if !sides.any(|side| is_results(Path::new(side))) {
+        fleet::only_for_results(&[("--by", args.by.is_some())])?;
+    }
     let options = options(args)?;
     let baseline = Spec::of(&args.baseline, &args.tree)?;
     if args.accept && matches!(baseline, Spec::Policy(_) | Spec::Recorded(_)) {

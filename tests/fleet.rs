@@ -325,6 +325,17 @@ fn what_cannot_be_is_refused() {
         refused(&["merge", "empty", "-o", "x.parquet"]),
         refused(&["merge", "list.csv", "-o", "x.parquet"]),
         refused(&["merge", "none", "-o", "x.parquet"]),
+        refused(&["compare", "inter2.trace.zst", "inter2.trace.zst", "--by", "host"]),
+        refused(&[
+            "gate",
+            "inter2.trace.zst",
+            "--baseline",
+            "linux-6.18",
+            "--candidate",
+            "linux-7.3",
+            "--by",
+            "host",
+        ]),
     ];
     insta::assert_snapshot!("refusals", list.concat());
     let both = place.run(&[&replay[..], &["list.csv", "inter2.trace.zst"]].concat());
