@@ -221,23 +221,19 @@ pub(crate) fn side_of<'a>(sides: &'a [Side], policy: &str) -> anyhow::Result<&'a
     })
 }
 
-fn fleet_report(
-    results: &Results,
-    paths: &[PathBuf],
-    by: Option<By>,
-    metric: Option<Metric>,
-) -> FleetReport {
-    let options = FleetOptions {
-        by: by.map_or(Group::Host, Group::from),
-        metric: metric.unwrap_or(Metric::ReadWaitP99),
-    };
+fn fleet_report(results: &Results, paths: &[PathBuf], options: &FleetOptions) -> FleetReport {
     let name: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     FleetReport::new(&name.join(", "), results.rows().cloned(), options)
 }
 
 /// Shows what results come to.
 pub(crate) fn inspect(args: &InspectArgs) -> anyhow::Result<u8> {
-    let mut report = fleet_report(&read(&args.captures)?, &args.captures, args.by, args.metric);
+    let options = FleetOptions {
+        by: args.by.map_or(Group::Host, Group::from),
+        metric: args.metric.unwrap_or(Metric::ReadWaitP99),
+        first: None,
+    };
+    let mut report = fleet_report(&read(&args.captures)?, &args.captures, &options);
     if let Some(count) = args.top.or(inspect::listed(args.output.format)) {
         report.keep_worst(count);
     }
@@ -260,7 +256,12 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         return Err(UsageError("--png: a page of results has no charts".to_owned()).into());
     }
     let results = read(&args.sources)?;
-    let report = fleet_report(&results, &args.sources, args.by, None);
+    let options = FleetOptions {
+        by: args.by.map_or(Group::Host, Group::from),
+        metric: Metric::ReadWaitP99,
+        first: args.baseline.as_ref().or(args.policies.first()).cloned(),
+    };
+    let report = fleet_report(&results, &args.sources, &options);
     let gate = judged(args, &results)?;
     reports::write_fleet(&report, gate.as_ref(), &args.directory)?;
     eprintln!("wrote {}", args.directory.join("index.html").display());

@@ -439,10 +439,17 @@ fn a_group_is_judged_only_if_it_is_complete() {
     let reason = report.sources[2].reason.as_deref().expect("a refusal");
     assert!(reason.starts_with("1 of 2 sources gave no figures"), "{reason}");
 
-    let options = FleetOptions { by: Group::Host, metric: Metric::DeviceReads };
-    let report = FleetReport::new("results", results.rows().cloned(), options);
+    let mut options = FleetOptions { by: Group::Host, metric: Metric::DeviceReads, first: None };
+    let report = FleetReport::new("results", results.rows().cloned(), &options);
     let worst: Vec<_> = report.policies[0].groups.iter().map(|group| &*group.name).collect();
     assert_eq!(worst[0], "web1");
     assert_eq!(report.policies[0].all.sources, 4);
     assert_eq!((report.failed.len(), report.policies[0].all.failed), (1, 1));
+
+    // The policy that is named comes first, and the other one is held against it.
+    options.first = Some(report.policies[1].policy.clone());
+    let turned = FleetReport::new("results", results.rows().cloned(), &options);
+    assert_eq!(turned.policies[0].policy, report.policies[1].policy);
+    let worse: Vec<_> = turned.policies.iter().map(|one| one.all.worse_percent).collect();
+    assert!(worse[0].is_none() && worse[1].is_some(), "{worse:?}");
 }

@@ -28,12 +28,14 @@ const DISTRIBUTED: [Metric; 7] = [
 ];
 
 /// How to look at results.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FleetOptions {
     /// What rows are put together by.
     pub by: Group,
     /// What the worst are worst by.
     pub metric: Metric,
+    /// The policy that the others are held against; the first by name if there is none.
+    pub first: Option<String>,
 }
 
 /// A group of rows under one policy.
@@ -132,7 +134,7 @@ pub struct FleetReport {
     pub by: &'static str,
     /// What groups are ranked by.
     pub metric: Metric,
-    /// Each policy, by name.
+    /// Each policy, the one that the others are held against first, then by name.
     pub policies: Vec<PolicyTally>,
     /// Sources without figures, by name.
     pub failed: Vec<FailedSource>,
@@ -149,7 +151,7 @@ struct Gathered {
 
 impl FleetReport {
     /// Of some rows, each of which is held only while it is added.
-    pub fn new(results: &str, rows: impl Iterator<Item = Row>, options: FleetOptions) -> Self {
+    pub fn new(results: &str, rows: impl Iterator<Item = Row>, options: &FleetOptions) -> Self {
         let mut policies: BTreeMap<String, Gathered> = BTreeMap::new();
         let mut failed = BTreeSet::new();
         for row in rows {
@@ -162,6 +164,8 @@ impl FleetReport {
         }
         let mut first: Option<BTreeMap<String, Option<f64>>> = None;
         let mut shown = Vec::new();
+        let mut policies: Vec<(String, Gathered)> = policies.into_iter().collect();
+        policies.sort_by_key(|(policy, _)| Some(policy) != options.first.as_ref());
         for (policy, gathered) in policies {
             let tally = gathered.show(policy, options.metric, first.as_ref());
             let ranked = |group: &GroupReport| (group.name.clone(), group.ranked_by);

@@ -50,7 +50,7 @@ fn policy(report: &FleetReport, tally: &PolicyTally, number: usize) -> Markup {
 fn table(table: &Table, caption: &str) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
-            table {
+            table.dense {
                 caption { (caption) }
                 thead { tr { @for head in &table.heads { th scope="col" { (head) } } } }
                 tbody {

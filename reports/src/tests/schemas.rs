@@ -64,8 +64,8 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn documents_of_a_fleet_follow_their_schemas() {
-    let options = FleetOptions { by: Group::Host, metric: Metric::Folios };
-    let report = FleetReport::new("results", rows().into_iter(), options);
+    let options = FleetOptions { by: Group::Host, metric: Metric::Folios, first: None };
+    let report = FleetReport::new("results", rows().into_iter(), &options);
     assert_eq!(report.policies[1].groups[0].worse_percent.map(f64::round), Some(-44.0));
     assert_eq!(check(FLEET, &json::fleet(&report)), [""; 0]);
     let line = json::results(&rows());
