@@ -5,9 +5,11 @@
 //! recorded folios. The value is kept as *recovered*; a value from the sidecar
 //! or from `--set` is never replaced.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rayon::prelude::*;
 use replay::policy::{self, Policy};
+use rustc_hash::FxHashMap;
 use traces::access::{AccessKind, Source};
 use traces::settings::{Origin, Settings};
 use traces::units::ByteOffset;
@@ -32,13 +34,17 @@ pub fn recover(source: &mut Source) -> Option<Arc<dyn Policy>> {
         return Some(policy);
     }
     source.recorded.as_ref()?;
-    let mut best: Option<(Score, Arc<dyn Policy>, Source)> = None;
+    let mut best: Option<(Trial, Arc<dyn Policy>, Source)> = None;
     for name in candidates(source) {
         let policy = policy::parse(name).ok()?;
         let mut tried = source.clone();
-        let matched = recover_under(&mut tried, &*policy);
-        if best.as_ref().is_none_or(|(most, _, _)| matched > *most) {
-            best = Some((matched, policy, tried));
+        let trial = best_trial(&mut tried, &*policy);
+        if best.as_ref().is_none_or(|(most, _, _)| trial.score() > most.score()) {
+            best = Some((trial, policy, tried));
+        }
+        // No other one can match more.
+        if best.as_ref().is_some_and(|(most, _, _)| most.is_complete()) {
+            break;
         }
     }
     let (_, policy, recovered) = best?;
@@ -61,9 +67,38 @@ fn candidates(source: &Source) -> &'static [&'static str] {
 /// Recovers settings under one policy, taken for that of the recording kernel; returns how well it
 /// then matches.
 pub fn recover_under(source: &mut Source, policy: &dyn Policy) -> Score {
-    let mut best = Trial::run(source, policy);
+    best_trial(source, policy).score()
+}
+
+/// Trials under one policy, each made once.
+struct Trials<'p> {
+    policy: &'p dyn Policy,
+    made: Mutex<FxHashMap<Tried, Trial>>,
+}
+
+/// What trials of one source differ in: `ra_pages`, `max_sectors_kb`, and which opens are random.
+type Tried = (u64, u64, Vec<bool>);
+
+impl Trials<'_> {
+    fn run(&self, source: &Source) -> Trial {
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let Settings { ra_pages, max_sectors_kb, .. } = &source.settings;
+        let random = source.opens.iter().map(|open| open.random).collect();
+        let tried = (ra_pages.value, max_sectors_kb.value, random);
+        let known = made().get(&tried).cloned();
+        known.unwrap_or_else(|| {
+            let trial = Trial::run(source, self.policy);
+            made().insert(tried, trial.clone());
+            trial
+        })
+    }
+}
+
+fn best_trial(source: &mut Source, policy: &dyn Policy) -> Trial {
+    let trials = Trials { policy, made: Mutex::default() };
+    let mut best = trials.run(source);
     if source.recorded.is_none() {
-        return best.score();
+        return best;
     }
     // Values that only together match do not show one by one, so each stage begins anew.
     let stages: [&[Stage]; 5] = [
@@ -79,62 +114,69 @@ pub fn recover_under(source: &mut Source, policy: &dyn Policy) -> Score {
             break;
         }
         let mut tried = as_found.clone();
-        let mut trial = Trial::run(&tried, policy);
+        let mut trial = trials.run(&tried);
         for step in stage {
-            step(&mut tried, policy, &mut trial);
+            step(&mut tried, &trials, &mut trial);
         }
         if trial.score() > best.score() || trial.is_complete() {
             best = trial;
             *source = tried;
         }
     }
-    best.score()
+    best
 }
 
 /// Recovers one setting from where the trial stands.
-type Stage = fn(&mut Source, &dyn Policy, &mut Trial);
+type Stage = fn(&mut Source, &Trials<'_>, &mut Trial);
 
 /// Tries values of a setting and keeps the one that matches best, the earlier of equal ones.
 fn try_values(
     source: &mut Source,
-    policy: &dyn Policy,
+    trials: &Trials<'_>,
     best: &mut Trial,
-    values: impl IntoIterator<Item = u64>,
-    set: impl Fn(&mut Settings, u64),
+    values: &[u64],
+    set: impl Fn(&mut Settings, u64) + Sync,
 ) {
-    let mut settings = source.settings.clone();
-    for value in values {
+    let as_found = source.clone();
+    // As many at a time as there are CPUs, since the first ones often match.
+    for values in values.chunks(rayon::current_num_threads()) {
+        let tried = values.par_iter().map(|value| {
+            let mut tried = as_found.clone();
+            set(&mut tried.settings, *value);
+            let trial = trials.run(&tried);
+            (tried.settings, trial)
+        });
+        for (settings, trial) in tried.collect::<Vec<_>>() {
+            if !best.is_complete() && trial.score() > best.score() {
+                *best = trial;
+                source.settings = settings;
+            }
+        }
         if best.is_complete() {
             break;
         }
-        set(&mut source.settings, value);
-        let trial = Trial::run(source, policy);
-        if trial.score() > best.score() {
-            *best = trial;
-            settings = source.settings.clone();
-        }
     }
-    source.settings = settings;
 }
 
 /// Kernels before 6.18 record no `ra_pages`.
-fn recover_ra_pages(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+fn recover_ra_pages(source: &mut Source, trials: &Trials<'_>, best: &mut Trial) {
     if source.settings.ra_pages.origin < Origin::Sidecar {
-        try_values(source, policy, best, USUAL_RA_PAGES, |settings, pages| {
+        try_values(source, trials, best, &USUAL_RA_PAGES, |settings, pages| {
             settings.ra_pages.offer(pages, Origin::Recovered);
         });
     }
 }
 
 /// `max_sectors_kb` bounds the windows of requests beyond `ra_pages`.
-fn recover_max_sectors(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+fn recover_max_sectors(source: &mut Source, trials: &Trials<'_>, best: &mut Trial) {
     if source.settings.max_sectors_kb.origin >= Origin::Sidecar || !has_large_requests(source) {
         return;
     }
     let reads = source.recorded.iter().flat_map(|recorded| &recorded.reads);
     let largest_kb = reads.map(|read| read.sectors / 2).max().unwrap_or(0);
-    let possible = USUAL_MAX_SECTORS_KB.into_iter().filter(|kb| *kb >= largest_kb);
-    try_values(source, policy, best, possible, |settings, kb| {
+    let possible: Vec<u64> =
+        USUAL_MAX_SECTORS_KB.into_iter().filter(|kb| *kb >= largest_kb).collect();
+    try_values(source, trials, best, &possible, |settings, kb| {
         settings.max_sectors_kb.offer(kb, Origin::Recovered);
     });
 }
@@ -150,7 +192,7 @@ fn has_large_requests(source: &Source) -> bool {
 }
 
 /// Opens that never got a window may be under `POSIX_FADV_RANDOM`.
-fn recover_random(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
+fn recover_random(source: &mut Source, trials: &Trials<'_>, best: &mut Trial) {
     if best.is_complete() {
         return;
     }
@@ -160,14 +202,14 @@ fn recover_random(source: &mut Source, policy: &dyn Policy, best: &mut Trial) {
     for open in source.opens.iter_mut().filter(|open| open.windowless || untold) {
         open.random = true;
     }
-    let random = Trial::run(source, policy);
+    let random = trials.run(source);
     for (open, before) in source.opens.iter_mut().zip(&as_before) {
         let file = open.file as usize;
         if misses(random.files[file]) >= misses(best.files[file]) {
             *open = *before;
         }
     }
-    *best = Trial::run(source, policy);
+    *best = trials.run(source);
 }
 
 /// Folios on either side without a partner.

@@ -197,6 +197,7 @@ pub fn verify(source: &Source, policy: &dyn Policy) -> Result<CaptureVerify, Ver
 pub type Score = (u64, u64);
 
 /// What a trial replay matches.
+#[derive(Clone)]
 pub(crate) struct Trial {
     /// Folios, per file.
     pub(crate) files: Vec<Matched>,
