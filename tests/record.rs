@@ -81,7 +81,8 @@ fn random(file: &File, seed: u64, unit: u64) {
 }
 
 /// Two threads that read through one descriptor in turn, each the half of the file that is its own.
-/// Reads at the same time would race for the one readahead state, and no event tells who won.
+/// Reads at the same time race for the one readahead state: a trigger within a microsecond or two of
+/// another meets what that one has changed so far, and a replay takes one after the other.
 fn shared(path: &Path) {
     let file = File::open(path).expect("the file is there");
     let turns = std::sync::Barrier::new(2);

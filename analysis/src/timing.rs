@@ -149,20 +149,16 @@ fn read_times(source: &Source, timeline: &Timeline) -> (Vec<u64>, Vec<u64>) {
 /// Per access, the time from its call to its last batch, where the capture has the batch.
 fn recorded_read_times(source: &Source) -> Vec<Option<u64>> {
     let mut times = vec![None; source.accesses.len()];
-    let mut last: Vec<Option<usize>> = vec![None; source.threads.len()];
-    let mut has_batch = vec![false; source.threads.len()];
-    let mut anchors = source.anchors.iter().peekable();
-    for (index, access) in source.accesses.iter().enumerate() {
-        while let Some(anchor) = anchors.next_if(|anchor| anchor.seq < access.seq) {
-            has_batch[anchor.thread as usize] |= anchor.kind == AnchorKind::Batch;
+    let mut reading: Vec<Option<usize>> = vec![None; source.threads.len()];
+    let mut accesses = source.accesses.iter().enumerate().peekable();
+    for batch in source.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::Batch) {
+        while let Some((index, access)) = accesses.next_if(|(_, access)| access.seq <= batch.seq) {
+            let is_read = matches!(access.kind, AccessKind::Read { .. });
+            reading[access.thread as usize] = is_read.then_some(index);
         }
-        let thread = access.thread as usize;
-        if let Some(before) = last[thread].filter(|_| has_batch[thread] && access.think_ns > 0) {
-            let began = source.accesses[before].time;
-            times[before] = access.time.0.checked_sub(access.think_ns + began.0);
+        if let Some(read) = reading[batch.thread as usize] {
+            times[read] = batch.time.0.checked_sub(source.accesses[read].time.0);
         }
-        has_batch[thread] = false;
-        last[thread] = matches!(access.kind, AccessKind::Read { .. }).then_some(index);
     }
     times
 }

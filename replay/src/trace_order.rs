@@ -24,6 +24,8 @@ struct Reading {
     open: usize,
     /// Number of its access.
     access: u64,
+    /// Whether the trace has its return.
+    returns: bool,
     start: ByteOffset,
     pos: ByteOffset,
     /// The byte after the request.
@@ -64,7 +66,8 @@ pub fn run<'p>(source: &Source, policy: &'p dyn Policy) -> Machine<'p> {
 
 /// Replays every access of `source` on an immediate machine.
 pub fn replay(machine: &mut Machine<'_>, source: &Source) {
-    let mut replay = TraceOrder { machine, running: vec![None; source.threads.len()] };
+    let running = vec![None; source.threads.len()];
+    let mut replay = TraceOrder { machine, running, returns: returns(source) };
     let folios = source.recorded.as_ref().map_or(&[][..], |recorded| &recorded.folios);
     // Single insertions matter only where several threads force the same pages.
     let mut folios = if source.threads.len() > 1 { folios } else { &[] }.iter().peekable();
@@ -98,9 +101,27 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
     machine.settle();
 }
 
+/// Whether the trace has the return of each access. What a read leaves in the readahead state of its
+/// open file is written then; without, it is taken to be written when the last batch is ready.
+fn returns(source: &Source) -> Vec<bool> {
+    let mut returns = vec![false; source.accesses.len()];
+    let mut current = vec![None; source.threads.len()];
+    let mut accesses = source.accesses.iter().enumerate().peekable();
+    for anchor in source.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::Return) {
+        while let Some((number, access)) = accesses.next_if(|(_, access)| access.seq < anchor.seq) {
+            current[access.thread as usize] = Some(number);
+        }
+        if let Some(number) = current[anchor.thread as usize] {
+            returns[number] = true;
+        }
+    }
+    returns
+}
+
 struct TraceOrder<'m, 'p> {
     machine: &'m mut Machine<'p>,
     running: Vec<Option<Running>>,
+    returns: Vec<bool>,
 }
 
 impl TraceOrder<'_, '_> {
@@ -119,7 +140,8 @@ impl TraceOrder<'_, '_> {
                 let size_bytes = self.machine.file_of(open).limits.size_bytes;
                 let readable = end.min(ByteOffset(size_bytes));
                 let access = self.machine.access;
-                let reading = Reading { open, access, start: pos, pos, end, readable };
+                let returns = self.returns(access);
+                let reading = Reading { open, access, returns, start: pos, pos, end, readable };
                 self.running[thread] = Some(Running::Read(reading));
             }
             AccessKind::WillNeed { page, pages } => {
@@ -154,6 +176,10 @@ impl TraceOrder<'_, '_> {
         self.running[thread] = (!done).then_some(Running::Forced { open, access, fill });
     }
 
+    fn returns(&self, access: u64) -> bool {
+        self.returns.get(access as usize).copied().unwrap_or(false)
+    }
+
     /// What is decided from here on belongs to what `thread` is in the middle of.
     fn turn_to(&mut self, thread: usize) {
         if let Some(running) = &self.running[thread] {
@@ -165,6 +191,9 @@ impl TraceOrder<'_, '_> {
     fn anchor(&mut self, anchor: &Anchor, next: Option<PageIndex>) {
         let thread = anchor.thread as usize;
         self.turn_to(thread);
+        if anchor.kind == AnchorKind::Return {
+            return self.finish(thread);
+        }
         if let Some(Running::Task(task)) = self.running[thread] {
             return self.task_anchor(thread, task, anchor, next);
         }
@@ -184,8 +213,11 @@ impl TraceOrder<'_, '_> {
                 _ => {}
             }
         }
-        if anchor.kind == AnchorKind::Batch && self.is_last_batch(&reading, last) {
+        let is_last = anchor.kind == AnchorKind::Batch && self.is_last_batch(&reading, last);
+        if is_last {
             self.run_until(&mut reading, last);
+        }
+        if is_last && !reading.returns {
             self.return_read(reading);
         } else {
             self.running[thread] = Some(Running::Read(reading));

@@ -114,9 +114,11 @@ pub enum AccessKind {
 pub struct Anchor {
     /// Position among the events of its capture.
     pub seq: u64,
+    /// When it was recorded.
+    pub time: Time,
     /// Index into [`Source::threads`].
     pub thread: u32,
-    /// Page the event names.
+    /// Page the event names; the last one asked for where a read returns.
     pub page: PageIndex,
     /// What the kernel recorded there.
     pub kind: AnchorKind,
@@ -131,6 +133,8 @@ pub enum AnchorKind {
     Async,
     /// A batch was ready to copy.
     Batch,
+    /// The read returned to the program.
+    Return,
 }
 
 /// A file that is read.

@@ -1,8 +1,8 @@
 //! What the CPU spends, from the gaps between the events of readers.
 //!
 //! A capture shows when a read began, when each folio was inserted, when
-//! requests were issued and completed, and (through the pause before the next
-//! access) when the read's last batch of folios was ready. Each cost is the
+//! requests were issued and completed, when the read's last batch of folios was
+//! ready and (through its return, or the next access) when it was copied. Each cost is the
 //! mean of the gaps that consist of it and of costs found before; the largest
 //! hundredth of the gaps, which interrupts and other tasks make, is left out.
 //! Costs that no gap shows keep their defaults.
@@ -140,8 +140,7 @@ fn reads_of(number: usize, source: &Source) -> Vec<ReadGaps> {
         let span = Span {
             source: number,
             began: access.time,
-            until: Time(next.time.0.saturating_sub(next.think_ns).max(access.time.0)),
-            think_ns: next.think_ns,
+            next: next.time,
             end: ByteOffset(pos.0.saturating_add(count).min(size_bytes)).page_up(),
             folios: within(&recorded.folios, access.seq, next.seq, |folio| folio.seq)
                 .iter()
@@ -184,9 +183,8 @@ fn within<T>(items: &[T], from: u64, to: u64, position: impl Fn(&T) -> u64) -> &
 struct Span<'s> {
     source: usize,
     began: Time,
-    /// The thread's last event.
-    until: Time,
-    think_ns: u64,
+    /// When the thread's next access began.
+    next: Time,
     end: PageIndex,
     folios: Vec<RecordedFolio>,
     anchors: Vec<Anchor>,
@@ -198,13 +196,18 @@ impl Span<'_> {
     fn gaps(&self) -> ReadGaps {
         let batches = || self.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::Batch);
         let last_batch = batches().next_back();
-        let ready = last_batch.filter(|_| self.think_ns > 0).map(|_| self.until);
-        let pages = last_batch.map(|anchor| self.end.0.saturating_sub(anchor.page.0) as f64);
+        let ready = last_batch.map(|batch| batch.time);
+        let mut returns = self.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::Return);
+        let copied = returns.next_back().map_or(self.next, |anchor| anchor.time);
+        let pause = last_batch.map(|batch| {
+            let pages = self.end.0.saturating_sub(batch.page.0) as f64;
+            (pages, copied.0.saturating_sub(batch.time.0) as f64)
+        });
         ReadGaps {
             source: self.source,
             began: self.began,
             ready,
-            last_batch: ready.and(pages).map(|pages| (pages, self.think_ns as f64)),
+            last_batch: pause,
             folio_gaps_ns: self.folio_gaps(),
             folios: self.folios.len(),
             first_issue: self.first_issue(batches().next()),

@@ -12,9 +12,10 @@ struct Thread {
 
 /// Per access, the time its program spent before it, outside the kernel.
 ///
-/// A capture shows the time from a thread's last event to its next access. Where that event is a
-/// batch of folios that is ready, the time also holds the copying of the batch. A replay charges
-/// copying itself, so what copying these pages costs is taken out. Empty where nothing thinks.
+/// A capture shows the time from a thread's last access to its next one. Where the last it shows of
+/// the access is a batch of folios that is ready, not its return, the time also holds the copying of
+/// the batch. A replay charges copying itself, so what copying these pages costs is taken out. Empty
+/// where nothing thinks.
 pub(super) fn program_ns(source: &Source, copy_page_ns: u64) -> Vec<u64> {
     if source.accesses.iter().all(|access| access.think_ns == 0) {
         return Vec::new();
@@ -24,8 +25,12 @@ pub(super) fn program_ns(source: &Source, copy_page_ns: u64) -> Vec<u64> {
     let mut think_ns = Vec::with_capacity(source.accesses.len());
     for access in &source.accesses {
         while let Some(anchor) = anchors.next_if(|anchor| anchor.seq < access.seq) {
-            if anchor.kind == AnchorKind::Batch {
-                threads[anchor.thread as usize].last_batch = Some(anchor.page);
+            let last_batch = &mut threads[anchor.thread as usize].last_batch;
+            match anchor.kind {
+                AnchorKind::Batch => *last_batch = Some(anchor.page),
+                // By then it is copied.
+                AnchorKind::Return => *last_batch = None,
+                AnchorKind::Sync | AnchorKind::Async => {}
             }
         }
         let thread = &mut threads[access.thread as usize];

@@ -18,6 +18,8 @@ pub(super) struct Task {
     open: usize,
     /// Number of its access.
     pub(super) access: u64,
+    /// Whether the trace has its return.
+    returns: bool,
     /// What it does, until it begins.
     unbegun: Option<TaskAccess>,
     /// The byte after the last one copied. While it is held, the batch it looks for starts here.
@@ -43,7 +45,7 @@ impl Task {
             }
             (AnchorKind::Async, Reached::Batch { end }) => end > anchor.page,
             (AnchorKind::Batch, at) => matches!(at, Reached::Batch { .. }),
-            (AnchorKind::Async, _) => false,
+            (AnchorKind::Async | AnchorKind::Return, _) => false,
         }
     }
 
@@ -72,7 +74,8 @@ pub(super) fn next_of_read(source: &Source) -> Vec<Option<PageIndex>> {
     let mut next = vec![None; source.anchors.len()];
     let mut later = vec![None; source.threads.len()];
     let mut accesses = source.accesses.iter().rev().peekable();
-    for (number, anchor) in source.anchors.iter().enumerate().rev() {
+    let anchors = source.anchors.iter().enumerate().rev();
+    for (number, anchor) in anchors.filter(|(_, anchor)| anchor.kind != AnchorKind::Return) {
         while let Some(access) = accesses.next_if(|access| access.seq > anchor.seq) {
             later[access.thread as usize] = None;
         }
@@ -85,7 +88,8 @@ impl TraceOrder<'_, '_> {
     pub(super) fn begin_read(&mut self, thread: usize, open: usize, pos: ByteOffset, count: u64) {
         let unbegun = Some(TaskAccess::Read { pos, count });
         let (access, end) = (self.machine.access, PageIndex(0));
-        let task = Task { open, access, unbegun, pos, end, at: None };
+        let returns = self.returns(access);
+        let task = Task { open, access, returns, unbegun, pos, end, at: None };
         self.running[thread] = Some(Running::Task(task));
     }
 
@@ -93,7 +97,7 @@ impl TraceOrder<'_, '_> {
         let unbegun = Some(TaskAccess::WillNeed { page, pages });
         let end = page + self.machine.forced_pages(open, page, pages);
         let (access, pos) = (self.machine.access, page.offset());
-        let task = Task { open, access, unbegun, pos, end, at: None };
+        let task = Task { open, access, returns: false, unbegun, pos, end, at: None };
         self.force_task_until(thread, task, page);
     }
 
@@ -137,7 +141,7 @@ impl TraceOrder<'_, '_> {
                 return;
             }
         }
-        if anchor.kind == AnchorKind::Batch && next.is_none() {
+        if anchor.kind == AnchorKind::Batch && next.is_none() && !task.returns {
             return self.finish_task(thread, task);
         }
         self.running[thread] = Some(Running::Task(task));

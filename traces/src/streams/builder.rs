@@ -230,12 +230,13 @@ impl<'a, T: Taker> Pass<'a, T> {
             self.implausible_events += 1;
             return;
         }
+        let returning = self.returning(event);
         match event.kind {
             EventKind::BufferedRead { file, size_bytes, pos, count } => {
                 let file = self.file(file);
                 self.state(file).size_bytes = Some(size_bytes);
                 let descriptor = self.syscalls.reading(event.pid);
-                self.begin_read(seq, event, file, pos, count, descriptor);
+                self.begin_read(seq, event.time, event, file, pos, count, descriptor);
             }
             EventKind::GetPages { file, index, last } => {
                 let file = self.file(file);
@@ -280,6 +281,9 @@ impl<'a, T: Taker> Pass<'a, T> {
                 }
             }
             EventKind::SyscallExit { ret, .. } => {
+                if let Some(last) = returning {
+                    self.anchor(seq, event, last, AnchorKind::Return);
+                }
                 self.syscalls.exit(event.pid, ret);
                 self.end_access(event.pid);
             }
@@ -294,16 +298,42 @@ impl<'a, T: Taker> Pass<'a, T> {
             }
             EventKind::BioMerge { .. } | EventKind::Unplug { .. } => {}
         }
-        if let Some(thread) = self.threads.get_mut(&event.pid) {
+        // A call that is no access is a part of what the program does between accesses.
+        let is_other_call = match event.kind {
+            EventKind::SyscallEnter { .. } | EventKind::NewTask { .. } => true,
+            EventKind::SyscallExit { .. } => returning.is_none(),
+            _ => false,
+        };
+        if let Some(thread) = self.threads.get_mut(&event.pid).filter(|_| !is_other_call) {
             thread.last_event = event.time;
         }
     }
 
+    /// The last page asked for by the read that returns with this event, if one does.
+    fn returning(&self, event: &Event) -> Option<PageIndex> {
+        let returns = matches!(event.kind, EventKind::SyscallExit { .. });
+        let current = self.threads.get(&event.pid).and_then(|thread| thread.current);
+        let read = current.filter(|read| read.is_read && returns)?;
+        self.syscalls.is_reading(event.pid).then_some(read.last)
+    }
+
     fn push(&mut self, seq: u64, event: &Event, file: u32, kind: AccessKind) -> Key {
+        self.push_begun(seq, event.time, event, file, kind)
+    }
+
+    /// Adds an access that has begun before the event that shows it.
+    fn push_begun(
+        &mut self,
+        seq: u64,
+        time: Time,
+        event: &Event,
+        file: u32,
+        kind: AccessKind,
+    ) -> Key {
         let thread = self.thread(event);
-        let think_ns = if thread.last_event.0 == 0 { 0 } else { event.time - thread.last_event };
-        let access =
-            Access { time: event.time, seq, thread: thread.index, open: 0, think_ns, kind };
+        let has_before = thread.last_event.0 > 0;
+        let think_ns = if has_before { time.0.saturating_sub(thread.last_event.0) } else { 0 };
+        let access = Access { time, seq, thread: thread.index, open: 0, think_ns, kind };
         let key = self.add(Raw::new(file, access));
         self.thread(event).last_access = Some(key);
         key
@@ -320,9 +350,11 @@ impl<'a, T: Taker> Pass<'a, T> {
         self.window.push(raw)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what tells of a read, and the read")]
     fn begin_read(
         &mut self,
         seq: u64,
+        time: Time,
         event: &Event,
         file: u32,
         pos: ByteOffset,
@@ -331,7 +363,7 @@ impl<'a, T: Taker> Pass<'a, T> {
     ) -> Key {
         self.end_access(event.pid);
         self.blocks.forget_unread(event.pid);
-        let raw = self.push(seq, event, file, AccessKind::Read { pos, count });
+        let raw = self.push_begun(seq, time, event, file, AccessKind::Read { pos, count });
         if let Some(waiting) = self.window.get(raw) {
             waiting.descriptor = descriptor;
         }
@@ -396,6 +428,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         if let Some(call) = self.syscalls.claim_read(event.pid, index) {
             return self.begin_read(
                 call.seq,
+                call.time,
                 event,
                 file,
                 call.pos,
@@ -405,7 +438,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         }
         let pos = index.offset();
         let count = (last + 1).offset().0.saturating_sub(pos.0);
-        let raw = self.begin_read(seq, event, file, pos, count, None);
+        let raw = self.begin_read(seq, event.time, event, file, pos, count, None);
         self.fidelity = self.fidelity.max(Fidelity::Page);
         if let Some(current) = &mut self.thread(event).current {
             current.paged = true;
@@ -418,7 +451,7 @@ impl<'a, T: Taker> Pass<'a, T> {
         if !self.is_whole {
             return;
         }
-        self.anchors.push(Anchor { seq, thread, page, kind });
+        self.anchors.push(Anchor { seq, time: event.time, thread, page, kind });
     }
 
     fn batch(&mut self, seq: u64, event: &Event, file: u32, index: PageIndex, last: PageIndex) {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::READ_BYTES_MAX;
 use crate::event::{Event, Syscall};
-use crate::units::{ByteOffset, PageIndex};
+use crate::units::{ByteOffset, PageIndex, Time};
 
 /// A call that has not returned.
 #[derive(Clone, Copy)]
@@ -20,6 +20,7 @@ struct Running {
     call: Syscall,
     args: [u64; 6],
     seq: u64,
+    time: Time,
     claimed: bool,
 }
 
@@ -43,6 +44,7 @@ const F_DUPFD_CLOEXEC: u64 = 1030;
 /// A read that a thread is in, as its system call states it.
 pub(super) struct ReadCall {
     pub(super) seq: u64,
+    pub(super) time: Time,
     pub(super) descriptor: u64,
     /// First byte; for calls without a position, where the descriptor's last read ended.
     pub(super) pos: ByteOffset,
@@ -85,7 +87,8 @@ impl Syscalls {
         args: [u64; 6],
     ) -> Option<Advice> {
         let pid = event.pid;
-        self.running.insert(pid, Running { call, args, seq, claimed: false });
+        let time = event.time;
+        self.running.insert(pid, Running { call, args, seq, time, claimed: false });
         if call == Syscall::Close {
             // Another thread may open a file behind the descriptor before this call returns.
             self.table(pid).borrow_mut().remove(&args[0]);
@@ -170,14 +173,24 @@ impl Syscalls {
         file.set(OpenFile { id, pos: to(pos) });
     }
 
+    /// The descriptor that the call of thread `pid` reads from, if it does.
+    fn read_from(&self, pid: u32) -> Option<u64> {
+        let Running { call, args, .. } = self.running.get(&pid)?;
+        match call {
+            Syscall::Read | Syscall::Pread64 | Syscall::Readv | Syscall::Preadv => Some(args[0]),
+            Syscall::Sendfile64 => Some(args[1]),
+            _ => None,
+        }
+    }
+
+    /// Whether thread `pid` is in a call that reads.
+    pub(super) fn is_reading(&self, pid: u32) -> bool {
+        self.read_from(pid).is_some()
+    }
+
     /// The open file of the call that thread `pid` is in, if it reads from one.
     pub(super) fn reading(&mut self, pid: u32) -> Option<u64> {
-        let Running { call, args, .. } = *self.running.get(&pid)?;
-        let fd = match call {
-            Syscall::Read | Syscall::Pread64 | Syscall::Readv | Syscall::Preadv => args[0],
-            Syscall::Sendfile64 => args[1],
-            _ => return None,
-        };
+        let fd = self.read_from(pid)?;
         Some(self.open_file(pid, fd).get().id)
     }
 
@@ -185,7 +198,7 @@ impl Syscalls {
     /// place it, which decides for a descriptor whose position is not known.
     pub(super) fn claim_read(&mut self, pid: u32, page: PageIndex) -> Option<ReadCall> {
         let running = self.running.get_mut(&pid).filter(|running| !running.claimed)?;
-        let Running { call, args, seq, .. } = *running;
+        let Running { call, args, seq, time, .. } = *running;
         let (count, pos) = match call {
             Syscall::Read => (args[2], None),
             Syscall::Pread64 => (args[2], Some(args[3])),
@@ -204,7 +217,7 @@ impl Syscalls {
                 page.offset().0
             }
         };
-        Some(ReadCall { seq, descriptor: id, pos: ByteOffset(pos), count })
+        Some(ReadCall { seq, time, descriptor: id, pos: ByteOffset(pos), count })
     }
 }
 
@@ -217,7 +230,6 @@ fn within(pos: u64, count: u64, page: PageIndex) -> bool {
 mod tests {
     use super::*;
     use crate::event::{Comm, EventKind};
-    use crate::units::Time;
 
     #[derive(Default)]
     struct Calls(Syscalls);
