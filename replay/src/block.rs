@@ -212,41 +212,37 @@ impl BlockLayer {
 
     /// Submits the bio: cuts it by the limits and adds each part to the plug.
     fn finish_bio(&mut self, file: u32, out: &mut Vec<Request>) {
+        let Some(first) = self.vectors.first() else { return };
         let limits = self.limits;
-        let mut part: Option<Request> = None;
+        let segment_sectors_max = limits.segment_bytes_max >> SECTOR_SHIFT;
+        let part = |sector: Sector, sectors: u64, segments: u64| {
+            let page = first.page + (sector - self.bio_sector) / SECTORS_PER_PAGE;
+            Request { file, page, sector, sectors, segments }
+        };
         let mut sector = self.bio_sector;
-        let mut vectors = std::mem::take(&mut self.vectors);
-        for vector in vectors.drain(..) {
-            let mut page = vector.page;
+        let mut sectors_max = limits.sectors_from(sector);
+        let (mut sectors, mut segments) = (0, 0);
+        for vector in &self.vectors {
             let mut left = vector.pages * SECTORS_PER_PAGE;
             while left > 0 {
-                let segment_sectors = limits.segment_bytes_max >> SECTOR_SHIFT;
-                let full = |part: &Request| {
-                    part.sectors == limits.sectors_from(part.sector)
-                        || part.segments == limits.segments_max
-                };
-                if let Some(done) = part.take_if(|part| full(part)) {
-                    self.plug(done, out);
+                if sectors == sectors_max || segments == limits.segments_max {
+                    self.plug(part(sector, sectors, segments), out);
+                    sector += sectors;
+                    sectors_max = limits.sectors_from(sector);
+                    (sectors, segments) = (0, 0);
                 }
-                let request =
-                    part.get_or_insert(Request { file, page, sector, sectors: 0, segments: 0 });
-                let room = limits.sectors_from(request.sector) - request.sectors;
-                let take = left.min(segment_sectors).min(room);
-                request.sectors += take;
-                request.segments += 1;
-                page += take / SECTORS_PER_PAGE;
-                sector += take;
+                let take = left.min(segment_sectors_max).min(sectors_max - sectors);
+                sectors += take;
+                segments += 1;
                 left -= take;
             }
         }
-        self.vectors = vectors;
-        if let Some(part) = part {
-            self.plug(part, out);
-        }
+        self.plug(part(sector, sectors, segments), out);
+        self.vectors.clear();
     }
 
     /// Adds part of a bio to the plug: into the last request if it fits, else as a new one.
-    fn plug(&mut self, part: Request, out: &mut Vec<Request>) {
+    fn plug(&self, part: Request, out: &mut Vec<Request>) {
         if let [.., last] = &mut out[self.first_plugged..]
             && let Some(merged) = last.merged(&part, &self.limits)
         {

@@ -45,7 +45,7 @@ impl Machine<'_> {
         page: PageIndex,
         retry: bool,
     ) -> FaultResult {
-        if self.policy().paths().own_faults() {
+        if self.paths().own_faults() {
             return self.touch_as_task(thread, open, page, retry);
         }
         if self.opens[open].page_table.is_mapped(page) {
@@ -114,7 +114,7 @@ impl Machine<'_> {
         last: PageIndex,
         retry: bool,
     ) -> bool {
-        let rules = self.policy().rules();
+        let rules = self.rules();
         let state = &mut self.opens[open];
         let file = &mut self.files[state.file];
         let mut hits = 0;
@@ -186,7 +186,7 @@ impl Machine<'_> {
 
     /// `do_async_mmap_readahead`: the page is cached. Whether the mmap lock was given up.
     fn async_mmap(&mut self, open: usize, page: PageIndex, folio: Folio) -> bool {
-        let by_pages = self.policy().rules().fault_around_hits == FaultAroundHits::Pages;
+        let by_pages = self.rules().fault_around_hits == FaultAroundHits::Pages;
         let state = &mut self.opens[open];
         let ra_pages = state.ra.ra_pages;
         if state.mapping.rand_read || ra_pages == 0 {
@@ -207,7 +207,7 @@ impl Machine<'_> {
 
     /// `do_sync_mmap_readahead`: the page is not cached. Whether the mmap lock was given up.
     fn sync_mmap(&mut self, open: usize, page: PageIndex) -> bool {
-        let rules = self.policy().rules();
+        let rules = self.rules();
         let limits = self.file_of(open).limits;
         let state = &mut self.opens[open];
         let advice = state.mapping;

@@ -91,8 +91,9 @@ pub enum Batch {
 /// Page caches and open files under one policy.
 pub struct Machine<'a> {
     policy: &'a dyn Policy,
-    /// The policy's rules, kept at hand for every copy.
+    /// The policy's rules and paths, kept at hand for every step.
     rules: Rules,
+    paths: Paths,
     /// Files, in the order of the source.
     pub files: Vec<FileState>,
     /// Open files, in the order of the source.
@@ -157,6 +158,7 @@ impl<'a> Machine<'a> {
         Self {
             policy,
             rules: policy.rules(),
+            paths: policy.paths(),
             files: files.collect(),
             opens: opens.collect(),
             submitted: Submitted::default(),
@@ -170,6 +172,16 @@ impl<'a> Machine<'a> {
     /// The policy.
     pub fn policy(&self) -> &'a dyn Policy {
         self.policy
+    }
+
+    /// The policy's rules.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Whose code carries out accesses.
+    pub(crate) fn paths(&self) -> Paths {
+        self.paths
     }
 
     /// The file behind an open.
@@ -322,7 +334,7 @@ impl<'a> Machine<'a> {
     #[inline]
     pub fn read(&mut self, open: usize, pos: ByteOffset, count: u64) {
         debug_assert!(self.immediate);
-        if self.policy.paths().own_reads() {
+        if self.paths.own_reads() {
             self.finish_task(0, open, Some(TaskAccess::Read { pos, count }), pos);
             return;
         }
@@ -389,7 +401,7 @@ impl<'a> Machine<'a> {
     /// The replay is over: the policy's own code catches up with it.
     pub fn settle(&mut self) {
         let policy = self.policy;
-        if policy.paths() == Paths::Own {
+        if self.paths.own_reads() {
             for open in 0..self.opens.len() {
                 policy.settle(&mut self.readahead(open, PageIndex(0)));
             }
@@ -410,7 +422,7 @@ impl<'a> Machine<'a> {
 
     /// `POSIX_FADV_WILLNEED`, `MADV_WILLNEED` or `readahead(2)`.
     pub fn will_need(&mut self, open: usize, page: PageIndex, pages: u64) {
-        if self.policy.paths().own_reads() {
+        if self.paths.own_reads() {
             self.finish_task(0, open, Some(TaskAccess::WillNeed { page, pages }), page.offset());
             return;
         }

@@ -6,14 +6,12 @@
 //! queue, ordered by time and then by age, so a replay is deterministic. Every
 //! thread has a CPU of its own.
 
+mod events;
 mod flights;
 mod history;
 mod tasks;
 mod think;
 mod timeline;
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 use traces::access::{Access, AccessKind, Source};
@@ -31,6 +29,7 @@ use crate::machine::{Batch, Machine};
 use crate::page_cache::Folio;
 use crate::policy::Policy;
 use crate::readahead::ForcedFill;
+use events::{Events, What};
 use flights::Flights;
 
 /// What the CPU spends, in nanoseconds.
@@ -96,44 +95,35 @@ pub fn run<'p>(
     let machine = Machine::new(policy, source, false, options.keep_history);
     let mut run = Run::new(source, machine, device, options);
     run.start();
-    while let Some(Reverse(event)) = run.events.pop() {
-        run.event(event);
+    while let Some((time, what)) = run.events.next() {
+        run.event(time, what);
     }
     run.finish()
 }
 
-/// What an event does, ordered only to make events comparable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// A request completes.
-    Complete(u32),
-    /// A request reaches the queue of the device.
-    Issue(u32),
-    /// A thread goes on.
-    Thread(u32),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    time: Time,
-    age: u64,
-    what: What,
-}
-
-/// Where a thread is.
-#[derive(Clone, Copy, Debug, Default)]
-struct ThreadState {
-    /// Next entry of its list of accesses.
+/// A thread of the source.
+#[derive(Debug, Default)]
+struct Thread {
+    /// The accesses it makes.
+    accesses: Vec<u32>,
+    /// Which of them it is in, or makes next.
     next: usize,
-    /// When the access it is in began.
+    /// Where it is in that one.
+    state: AccessState,
+}
+
+/// Where a thread is in an access.
+#[derive(Clone, Copy, Debug, Default)]
+struct AccessState {
+    /// When it began.
     began: Option<Time>,
     /// When its last batch was ready.
     ready: Time,
-    /// Position of the read it is in.
+    /// Position of the read.
     pos: Option<ByteOffset>,
-    /// The touch it is in has to be tried again.
+    /// The touch has to be tried again.
     retry: bool,
-    /// The forced readahead it is in.
+    /// How far the forced readahead is.
     forced: Option<ForcedFill>,
     /// The page after the batch it copies when it has waited, and the batch's folios.
     batch: Option<(PageIndex, u32)>,
@@ -161,13 +151,10 @@ struct Run<'s, 'p, 'd> {
     maps: Vec<ExtentMap>,
     queue: DeviceQueue<'d>,
     flights: Flights,
-    events: BinaryHeap<Reverse<Event>>,
-    age: u64,
-    threads: Vec<ThreadState>,
+    events: Events,
+    threads: Vec<Thread>,
     /// Threads that wait for a folio.
     waiting: Vec<u32>,
-    /// Per thread, the accesses it makes.
-    lists: Vec<Vec<u32>>,
     /// Per access, the pause before it; empty without pauses.
     think_ns: Vec<u64>,
     lru: Option<(u64, Lru)>,
@@ -186,9 +173,10 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         device: &'d mut dyn Device,
         options: &'s RunOptions,
     ) -> Self {
-        let mut lists = vec![Vec::new(); source.threads.len()];
+        let mut threads = Vec::new();
+        threads.resize_with(source.threads.len(), Thread::default);
         for (index, access) in source.accesses.iter().enumerate() {
-            lists[access.thread as usize].push(index as u32);
+            threads[access.thread as usize].accesses.push(index as u32);
         }
         let think_ns = if options.think {
             think::program_ns(source, options.cpu.copy_page_ns)
@@ -207,11 +195,9 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             maps: source.files.iter().map(|file| ExtentMap::new(file.extents.clone())).collect(),
             queue,
             flights: Flights::default(),
-            events: BinaryHeap::new(),
-            age: 0,
-            threads: vec![ThreadState::default(); source.threads.len()],
+            events: Events::default(),
+            threads,
             waiting: Vec::new(),
-            lists,
             think_ns,
             lru: source.settings.memory_pages.value.map(|pages| (pages, Lru::default())),
             timeline: Timeline { streams, history, ..Timeline::default() },
@@ -225,11 +211,11 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     /// Threads begin as far apart as they did in the recording.
     fn start(&mut self) {
         let origin = self.source.accesses.first().map_or(Time(0), |access| access.time);
-        for thread in 0..self.lists.len() {
-            if let Some(&first) = self.lists[thread].first() {
+        for (number, thread) in self.threads.iter().enumerate() {
+            if let Some(&first) = thread.accesses.first() {
                 let begins = self.source.accesses[first as usize].time;
                 let delay = if self.options.think { begins - origin } else { 0 };
-                self.schedule(Time(delay), What::Thread(thread as u32));
+                self.events.schedule(Time(delay), What::Thread(number as u32));
             }
         }
     }
@@ -242,25 +228,15 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         (self.machine, timeline)
     }
 
-    fn schedule(&mut self, time: Time, what: What) {
-        self.age += 1;
-        self.events.push(Reverse(Event { time, age: self.age, what }));
-    }
-
-    /// Whether nothing else happens up to `time`, so that what is due then may be done at once.
-    fn is_next(&self, time: Time) -> bool {
-        self.events.peek().is_none_or(|Reverse(event)| event.time > time)
-    }
-
-    fn event(&mut self, event: Event) {
-        match event.what {
-            What::Complete(id) => self.complete(event.time, id),
-            What::Issue(id) => self.issue(event.time, id),
+    fn event(&mut self, now: Time, what: What) {
+        match what {
+            What::Complete(id) => self.complete(now, id),
+            What::Issue(id) => self.issue(now, id),
             What::Thread(thread) => {
-                let mut now = event.time;
+                let mut now = now;
                 while let Some(next) = self.step(thread, now) {
-                    if !self.is_next(next) {
-                        return self.schedule(next, What::Thread(thread));
+                    if !self.events.is_next(next) {
+                        return self.events.schedule(next, What::Thread(thread));
                     }
                     now = next;
                 }
@@ -270,24 +246,24 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
 
     fn complete(&mut self, now: Time, id: u32) {
         self.timeline.requests_completed += 1;
-        let mut completed = std::mem::take(&mut self.completed);
-        self.queue.complete(now, id, &mut completed);
+        self.queue.complete(now, id, &mut self.completed);
         self.queue.dispatch(now, &mut self.begun);
         self.schedule_begun();
-        for id in completed.drain(..) {
+        for at in 0..self.completed.len() {
+            let id = self.completed[at];
             let flight = self.flights.get(id);
             if let (Some(history), Some(at)) = (&mut self.timeline.history, flight.recorded) {
                 history.requests[at as usize].completed = now;
             }
             let file = flight.request.file;
-            for (from, to) in self.flights.end(id).into_iter().filter(|(from, to)| from < to) {
+            for &(from, to) in self.flights.end(id).iter().filter(|(from, to)| from < to) {
                 self.machine.set_uptodate(file as usize, from, to);
                 if !self.waiting.is_empty() {
                     self.wake(now, file, from, to);
                 }
             }
         }
-        self.completed = completed;
+        self.completed.clear();
     }
 
     fn issue(&mut self, now: Time, id: u32) {
@@ -296,13 +272,12 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn schedule_begun(&mut self) {
-        for at in 0..self.begun.len() {
-            let begun = self.begun[at];
+        for begun in &self.begun {
             if let Some(history) = &mut self.timeline.history {
                 let flight = self.flights.get_mut(begun.queued.id);
-                flight.recorded = Some(history.add_request(flight.access, &begun));
+                flight.recorded = Some(history.add_request(flight.access, begun));
             }
-            self.schedule(begun.completes, What::Complete(begun.queued.id));
+            self.events.schedule(begun.completes, What::Complete(begun.queued.id));
         }
         self.begun.clear();
     }
@@ -312,7 +287,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let mut at = 0;
         while at < self.waiting.len() {
             let thread = self.waiting[at];
-            let state = &mut self.threads[thread as usize];
+            let Thread { accesses, next, state } = &mut self.threads[thread as usize];
             let woken =
                 state.waiting.take_if(|(_, f, page)| *f == file && (from..to).contains(page));
             let Some((since, _, page)) = woken else {
@@ -320,30 +295,31 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
                 continue;
             };
             if let (Some(history), true) = (&mut self.timeline.history, now > since) {
-                let access = self.lists[thread as usize][state.next];
+                let access = accesses[*next];
                 history.waits.push(WaitTimes { access, page, from: since, until: now });
             }
             self.waiting.swap_remove(at);
             // What completes while the thread is still busy costs it no sleep.
             let resumes = if now > since { now + self.options.cpu.wake_ns } else { since };
             state.waited_ns += now.0.saturating_sub(since.0);
-            self.schedule(resumes, What::Thread(thread));
+            self.events.schedule(resumes, What::Thread(thread));
         }
     }
 
     /// One step of a thread, from `now` on. Returns when the next one is due, if it need not wait.
     fn step(&mut self, thread: u32, now: Time) -> Option<Time> {
-        let list = &self.lists[thread as usize];
-        let &index = list.get(self.threads[thread as usize].next)?;
-        let access = self.source.accesses[index as usize];
+        let Thread { accesses, next, state } = &mut self.threads[thread as usize];
+        let &index = accesses.get(*next)?;
+        let source = self.source;
+        let access = &source.accesses[index as usize];
         self.machine.access = u64::from(index);
         let mut time = now;
-        if self.threads[thread as usize].began.is_none() {
-            self.threads[thread as usize].began = Some(now);
+        if state.began.is_none() {
+            state.began = Some(now);
             self.timeline.last_begins_ns = self.timeline.last_begins_ns.max(now.0);
-            time += self.call_ns(&access);
+            time += self.call_ns(access);
         }
-        let step = self.execute(thread, &access);
+        let step = self.execute(thread, access);
         if let Some(history) = &mut self.timeline.history
             && let Some(decisions) = &mut self.machine.file_of(access.open as usize).log.decisions
         {
@@ -353,9 +329,13 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
             if self.machine.submitted.runs.is_empty() { time } else { self.send(time, index) };
         self.limit_memory();
         if !matches!(step, Step::Wait(_)) {
-            self.threads[thread as usize].ready = time;
+            self.state(thread).ready = time;
         }
-        self.after(thread, &access, time, step)
+        self.after(thread, access, time, step)
+    }
+
+    fn state(&mut self, thread: u32) -> &mut AccessState {
+        &mut self.threads[thread as usize].state
     }
 
     fn call_ns(&self, access: &Access) -> u64 {
@@ -366,7 +346,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn execute(&mut self, thread: u32, access: &Access) -> Step {
-        let own_reads = self.machine.policy().paths().own_reads();
+        let own_reads = self.machine.paths().own_reads();
         match access.kind {
             AccessKind::Read { pos, count } if own_reads => {
                 self.read_as_task(thread, access, pos, count)
@@ -398,7 +378,6 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
 
     /// The thread goes on, waits, or begins its next access.
     fn after(&mut self, thread: u32, access: &Access, now: Time, step: Step) -> Option<Time> {
-        let state = &mut self.threads[thread as usize];
         match step {
             Step::Again { cpu_ns } => Some(now + cpu_ns),
             Step::Wait(folio) => {
@@ -407,7 +386,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
                 if self.machine.files[file as usize].cache.is_uptodate(folio) {
                     return Some(now);
                 }
-                state.waiting = Some((now, file, folio.index));
+                self.state(thread).waiting = Some((now, file, folio.index));
                 self.waiting.push(thread);
                 None
             }
@@ -423,9 +402,10 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         now: Time,
         cpu_ns: u64,
     ) -> Option<Time> {
-        let state = &mut self.threads[thread as usize];
-        let done = *state;
-        *state = ThreadState { next: done.next + 1, ..ThreadState::default() };
+        let Thread { accesses, next, state } = &mut self.threads[thread as usize];
+        let number = accesses[*next];
+        let done = std::mem::take(state);
+        *next += 1;
         let counts = matches!(
             access.kind,
             AccessKind::Read { .. } | AccessKind::Touch { .. } | AccessKind::Fault { .. }
@@ -433,17 +413,16 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         if counts {
             self.timeline.streams[access.open as usize].add(done.waited_ns);
         }
-        let list = &self.lists[thread as usize];
         if self.options.keep_reads && matches!(access.kind, AccessKind::Read { .. }) {
             let began = done.began.unwrap_or(now);
             let ready = done.ready.max(began);
-            self.timeline.reads.push(ReadTimes { access: list[done.next], began, ready });
+            self.timeline.reads.push(ReadTimes { access: number, began, ready });
         }
         let ends = now + cpu_ns;
         if let Some(history) = &mut self.timeline.history {
             let began = done.began.unwrap_or(now);
-            let (access, waited_ns) = (list[done.next], done.waited_ns);
-            let times = AccessTimes { access, began, ended: ends, waited_ns };
+            let waited_ns = done.waited_ns;
+            let times = AccessTimes { access: number, began, ended: ends, waited_ns };
             if counts {
                 history.accesses.push(times);
             } else if ends > began {
@@ -454,7 +433,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         if !matches!(access.kind, AccessKind::Evict { .. }) {
             self.timeline.elapsed_ns = self.timeline.elapsed_ns.max(ends.0);
         }
-        let &next = list.get(done.next + 1)?;
+        let &next = accesses.get(*next)?;
         Some(ends + self.think_ns.get(next as usize).copied().unwrap_or(0))
     }
 
@@ -464,22 +443,23 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         let end = ByteOffset(pos.0.saturating_add(count));
         let size_bytes = self.machine.file_of(open).limits.size_bytes;
         let readable = end.min(ByteOffset(size_bytes));
-        let at = self.threads[thread as usize].pos.unwrap_or(pos);
+        let state = &mut self.threads[thread as usize].state;
+        let at = state.pos.unwrap_or(pos);
         if at >= readable {
             return Step::Done { cpu_ns: 0 };
         }
-        let batch = match self.threads[thread as usize].batch.take() {
+        let batch = match state.batch.take() {
             Some((end, folios)) => Batch::Ready { end, folios },
             None => self.machine.get_pages(open, at, end),
         };
         match batch {
             Batch::Wait(folio) => {
-                self.threads[thread as usize].pos = Some(at);
+                state.pos = Some(at);
                 Step::Wait(folio)
             }
             Batch::ReadyAfter { wait, end, folios } => {
-                self.threads[thread as usize].pos = Some(at);
-                self.threads[thread as usize].batch = Some((end, folios));
+                state.pos = Some(at);
+                state.batch = Some((end, folios));
                 Step::Wait(wait)
             }
             Batch::Ready { end: batch_end, folios } => {
@@ -489,7 +469,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
                 let copy_ns = (to - at).div_ceil(PAGE_SIZE) * cpu.copy_page_ns;
                 let cpu_ns = copy_ns + u64::from(folios) * cpu.copy_folio_ns;
                 if to < readable {
-                    self.threads[thread as usize].pos = Some(to);
+                    self.state(thread).pos = Some(to);
                     return Step::Again { cpu_ns };
                 }
                 self.machine.read_returns(open, to);
@@ -499,14 +479,9 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     }
 
     fn touch(&mut self, thread: u32, access: &Access, page: PageIndex) -> Step {
-        let state = &mut self.threads[thread as usize];
         let open = access.open as usize;
-        match self.machine.touch(
-            thread as usize,
-            open,
-            page,
-            std::mem::replace(&mut state.retry, true),
-        ) {
+        let retry = std::mem::replace(&mut self.state(thread).retry, true);
+        match self.machine.touch(thread as usize, open, page, retry) {
             FaultResult::Mapped => {
                 self.mark_accessed(open, page, page + 1);
                 Step::Done { cpu_ns: 0 }
@@ -519,7 +494,7 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
     /// A slice of a forced readahead. Between slices other threads run, and may want the same pages.
     fn will_need(&mut self, thread: u32, access: &Access, page: PageIndex, pages: u64) -> Step {
         let open = access.open as usize;
-        let begun = self.threads[thread as usize].forced.take();
+        let begun = self.state(thread).forced.take();
         let begun = begun.or_else(|| self.machine.begin_will_need(open, page, pages));
         let Some(mut fill) = begun else { return Step::Done { cpu_ns: 0 } };
         let lookups = self.machine.file_of(open).log.cache_lock.lookups;
@@ -530,53 +505,56 @@ impl<'s, 'p, 'd> Run<'s, 'p, 'd> {
         if done {
             return Step::Done { cpu_ns };
         }
-        self.threads[thread as usize].forced = Some(fill);
+        self.state(thread).forced = Some(fill);
         Step::Again { cpu_ns }
     }
 
     /// Sends what `access` submitted from `now` on to the device; returns when that is done.
     fn send(&mut self, now: Time, access: u32) -> Time {
-        let cpu = self.options.cpu;
         let mut time = now;
-        let submitted = std::mem::take(&mut self.machine.submitted);
-        for (run, folios) in submitted.iter() {
+        let mut sent = 0;
+        for at in 0..self.machine.submitted.runs.len() {
+            let run = self.machine.submitted.runs[at];
+            let (first, end) = (sent, sent + run.folios as usize);
+            let folios = &self.machine.submitted.folios[first..end];
             if let Some(history) = &mut self.timeline.history {
                 history.sent.push(Sent { time, access, run });
                 history.folios.extend_from_slice(folios);
             }
-            let pages = self.source.files[run.file as usize].size_bytes.div_ceil(PAGE_SIZE);
-            let map = &self.maps[run.file as usize];
-            // Free memory is taken to be scattered: no two folios share a segment.
-            self.layer.submit(run, folios, pages, map, |_, _| false, &mut self.requests);
-            let unread = self.flights.begin(access, folios, pages, &self.requests, &mut self.ids);
-            for folio in unread {
-                self.machine.set_uptodate(run.file as usize, folio.index, folio.end());
-            }
-            self.requests.clear();
-            time += folios.len() as u64 * cpu.folio_ns;
-            time = self.send_requests(time);
             if let Some((_, lru)) = &mut self.lru {
                 for folio in folios {
                     lru.insert(run.file, *folio);
                 }
             }
+            let pages = self.source.files[run.file as usize].size_bytes.div_ceil(PAGE_SIZE);
+            let map = &self.maps[run.file as usize];
+            // Free memory is taken to be scattered: no two folios share a segment.
+            self.layer.submit(run, folios, pages, map, |_, _| false, &mut self.requests);
+            let read = self.flights.begin(access, folios, pages, &self.requests, &mut self.ids);
+            for unread in first + read..end {
+                let folio = self.machine.submitted.folios[unread];
+                self.machine.set_uptodate(run.file as usize, folio.index, folio.end());
+            }
+            self.requests.clear();
+            time += u64::from(run.folios) * self.options.cpu.folio_ns;
+            time = self.send_requests(time);
+            sent = end;
         }
-        self.machine.submitted = submitted;
         self.machine.submitted.clear();
         time
     }
 
     fn send_requests(&mut self, mut time: Time) -> Time {
-        let mut ids = std::mem::take(&mut self.ids);
-        for id in ids.drain(..) {
+        for at in 0..self.ids.len() {
+            let id = self.ids[at];
             time += self.options.cpu.request_ns;
-            if self.is_next(time) {
+            if self.events.is_next(time) {
                 self.issue(time, id);
             } else {
-                self.schedule(time, What::Issue(id));
+                self.events.schedule(time, What::Issue(id));
             }
         }
-        self.ids = ids;
+        self.ids.clear();
         time
     }
 

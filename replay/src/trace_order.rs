@@ -71,7 +71,7 @@ pub fn replay(machine: &mut Machine<'_>, source: &Source) {
     let folios = source.recorded.as_ref().map_or(&[][..], |recorded| &recorded.folios);
     // Single insertions matter only where several threads force the same pages.
     let mut folios = if source.threads.len() > 1 { folios } else { &[] }.iter().peekable();
-    let own_reads = replay.machine.policy().paths().own_reads();
+    let own_reads = replay.machine.paths().own_reads();
     let next = if own_reads { task::next_of_read(source) } else { Vec::new() };
     let mut anchors = source.anchors.iter().enumerate().peekable();
     let accesses = source.accesses.iter().map(Some).chain([None]);
@@ -129,10 +129,10 @@ impl TraceOrder<'_, '_> {
         let thread = access.thread as usize;
         let open = access.open as usize;
         match access.kind {
-            AccessKind::Read { pos, count } if self.machine.policy().paths().own_reads() => {
+            AccessKind::Read { pos, count } if self.machine.paths().own_reads() => {
                 self.begin_read(thread, open, pos, count);
             }
-            AccessKind::WillNeed { page, pages } if self.machine.policy().paths().own_reads() => {
+            AccessKind::WillNeed { page, pages } if self.machine.paths().own_reads() => {
                 self.begin_forced(thread, open, page, pages);
             }
             AccessKind::Read { pos, count } => {
@@ -279,14 +279,12 @@ pub fn execute(machine: &mut Machine<'_>, access: &Access) {
     match access.kind {
         AccessKind::Read { pos, count } => machine.read(open, pos, count),
         AccessKind::Touch { page } => touch(machine, thread, open, page),
-        AccessKind::Fault { page, retry } if machine.policy().paths().own_faults() => {
+        AccessKind::Fault { page, retry } if machine.paths().own_faults() => {
             if !retry {
                 touch(machine, thread, open, page);
             }
         }
-        AccessKind::FaultAround { first, last, served, retry }
-            if machine.policy().paths().own_faults() =>
-        {
+        AccessKind::FaultAround { first, last, served, retry } if machine.paths().own_faults() => {
             let page = machine.first_unmapped(open, first, last).filter(|_| served && !retry);
             if let Some(page) = page {
                 touch(machine, thread, open, page);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use traces::units::{SECTOR_SHIFT, Time};
 
-use super::pipe::transfer_ns;
+use super::pipe::{Pipe, transfer_ns};
 use super::variation::Variation;
 use crate::block::Request;
 
@@ -79,68 +79,75 @@ impl Flash {
         }
     }
 
-    /// Reads the pages of a request; hands each part that has arrived at the controller to
-    /// `arrived`, in logical order, with its size.
-    pub(super) fn read(
-        &mut self,
-        now: Time,
-        request: &Request,
-        mut arrived: impl FnMut(Time, u64),
-    ) {
-        let mut at = (request.sector.0 & SECTORS_MASK) << SECTOR_SHIFT;
-        let end = at + (request.sectors << SECTOR_SHIFT);
+    /// Reads the pages of a request, which leave over `link` in logical order. Returns when the last
+    /// one has.
+    pub(super) fn read(&mut self, now: Time, request: &Request, link: &mut Pipe) -> Time {
+        let at = (request.sector.0 & SECTORS_MASK) << SECTOR_SHIFT;
+        let mut bytes = request.sectors << SECTOR_SHIFT;
+        let mut done = now;
         self.next = self.place(at);
-        while at < end {
-            let page_end = (self.next.0 + 1) * self.page_bytes;
-            let part = end.min(page_end) - at;
-            if part < self.page_bytes {
-                let channel_ns = transfer_ns(part, self.channel_bytes_per_s);
-                self.read_pages(now, 1, channel_ns, |crossed| arrived(crossed, part));
-                at += part;
-                // A request that ends within a page leaves the rest of it to the next one.
-                self.skip(u64::from(at == page_end));
-                continue;
-            }
-            let (_, plane, channel) = self.next;
-            let in_a_row = (self.planes.len() - plane).min(self.channels.len() - channel) as u64;
-            let pages = in_a_row.min((end - at) / self.page_bytes);
-            let page_bytes = self.page_bytes;
-            self.read_pages(now, pages, self.page_channel_ns, |crossed| {
-                arrived(crossed, page_bytes);
-            });
-            at += pages * self.page_bytes;
-            self.skip(pages);
+        let before = at - self.next.0 * self.page_bytes;
+        if before > 0 {
+            let part = bytes.min(self.page_bytes - before);
+            done = self.read_part(now, part, link);
+            // A request that ends within a page leaves the rest of it to the next one.
+            self.skip(usize::from(before + part == self.page_bytes));
+            bytes -= part;
         }
+        let mut pages = (bytes / self.page_bytes) as usize;
+        let rest = bytes % self.page_bytes;
+        while pages > 0 {
+            let together = pages.min(self.planes.len() - self.next.1);
+            done = self.read_pages(now, together, (self.page_bytes, self.page_channel_ns), link);
+            self.skip(together);
+            pages -= together;
+        }
+        if rest > 0 {
+            done = self.read_part(now, rest, link);
+        }
+        done
     }
 
-    /// Reads pages from the next one on, at most up to the last plane or channel.
+    /// Reads `bytes` of the next page.
+    fn read_part(&mut self, now: Time, bytes: u64, link: &mut Pipe) -> Time {
+        let channel_ns = transfer_ns(bytes, self.channel_bytes_per_s);
+        self.read_pages(now, 1, (bytes, channel_ns), link)
+    }
+
+    /// Reads pages from the next one on, at most up to the last plane: some bytes of each, with their
+    /// time on the channel. Returns when they have left over `link`.
     fn read_pages(
         &mut self,
         now: Time,
-        pages: u64,
-        channel_ns: u64,
-        mut crossed: impl FnMut(Time),
-    ) {
-        let (_, plane, channel) = self.next;
-        let planes = self.planes[plane..].iter_mut();
-        let channels = self.channels[channel..].iter_mut();
-        for (plane, channel) in planes.zip(channels).take(pages as usize) {
-            *plane = (*plane).max(now) + self.variation.draw(self.page_read_ns);
-            *channel = (*channel).max(*plane) + channel_ns;
-            crossed(*channel);
+        pages: usize,
+        (bytes, channel_ns): (u64, u64),
+        link: &mut Pipe,
+    ) -> Time {
+        let (_, plane, mut channel) = self.next;
+        let (mut done, link_ns) = (now, link.transfer_ns(bytes));
+        let mut planes = &mut self.planes[plane..plane + pages];
+        while !planes.is_empty() {
+            let channels = &mut self.channels[channel..];
+            let (row, rest) = planes.split_at_mut(channels.len().min(planes.len()));
+            for (plane, channel) in row.iter_mut().zip(channels) {
+                *plane = (*plane).max(now) + self.variation.draw(self.page_read_ns);
+                *channel = (*channel).max(*plane) + channel_ns;
+                done = link.hold(*channel, link_ns);
+            }
+            (planes, channel) = (rest, 0);
         }
+        done
     }
 
-    /// Goes on to a later page, no further than to the first plane or channel.
-    fn skip(&mut self, pages: u64) {
+    /// Goes on to a later page, no further than to the first plane.
+    fn skip(&mut self, pages: usize) {
         let (page, plane, channel) = &mut self.next;
-        let on = |at: usize, count: usize| {
-            let next = at + pages as usize;
-            if next == count { 0 } else { next }
-        };
-        *page += pages;
-        *plane = on(*plane, self.planes.len());
-        *channel = on(*channel, self.channels.len());
+        *page += pages as u64;
+        *plane += pages;
+        if *plane == self.planes.len() {
+            *plane = 0;
+        }
+        *channel = (*channel + pages) % self.channels.len();
     }
 
     /// The page at a byte, its plane and its channel.

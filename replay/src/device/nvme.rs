@@ -53,9 +53,6 @@ impl Nvme {
 impl Device for Nvme {
     fn read(&mut self, now: Time, request: &Request) -> Time {
         let taken = self.controller.hold(now, self.parameters.command_interval_ns);
-        let mut done = taken;
-        let link = &mut self.link;
-        self.flash.read(taken, request, |arrived, bytes| done = link.transfer(arrived, bytes));
-        done + self.parameters.command_ns
+        self.flash.read(taken, request, &mut self.link) + self.parameters.command_ns
     }
 }

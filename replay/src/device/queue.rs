@@ -172,8 +172,6 @@ pub struct DeviceQueue<'d> {
     requests_max: usize,
     served_max: usize,
     together: bool,
-    /// Whether a request goes to the device as soon as there is a tag.
-    is_direct: bool,
     /// Submitted, but too many for the scheduler.
     before: VecDeque<Queued>,
     scheduled: Scheduled,
@@ -200,7 +198,6 @@ impl<'d> DeviceQueue<'d> {
             requests_max,
             served_max: device.served_at_once(),
             together: device.reports_together(),
-            is_direct: parameters.scheduler == Scheduler::None,
             device,
             before: VecDeque::new(),
             scheduled: Scheduled::new(parameters.scheduler, limits),
@@ -227,15 +224,18 @@ impl<'d> DeviceQueue<'d> {
     pub fn issue(&mut self, now: Time, request: Request, id: u32, begun: &mut Vec<Begun>) {
         let queued = Queued { request, submitted: now, issued: now, id };
         let in_flight = self.in_flight();
-        let none_waits = self.held.is_empty() && self.waiting() == 0;
-        if self.is_direct && none_waits && in_flight < self.depth_max.min(self.served_max) {
-            self.give_tag(&queued);
-            self.begin(now, queued, begun);
-            self.usage.change(now, in_flight, in_flight + 1, 0);
-        } else {
+        if self.waiting() > 0 || in_flight >= self.depth_max.min(self.requests_max) {
             self.before.push_back(queued);
-            self.dispatch(now, begun);
+            return self.dispatch(now, begun);
         }
+        self.scheduled.pass(&request);
+        self.give_tag(&queued);
+        if self.begun < self.served_max {
+            self.begin(now, queued, begun);
+        } else {
+            self.held.push(queued);
+        }
+        self.usage.change(now, in_flight, in_flight + 1, 0);
     }
 
     /// The device has completed a request that began; appends what is reported, and what was merged
@@ -261,6 +261,9 @@ impl<'d> DeviceQueue<'d> {
 
     /// Gives out tags and begins what the device can take up; appends what began to `begun`.
     pub fn dispatch(&mut self, now: Time, begun: &mut Vec<Begun>) {
+        if self.held.is_empty() && self.waiting() == 0 {
+            return;
+        }
         let in_flight = self.in_flight();
         loop {
             self.schedule();

@@ -49,9 +49,7 @@ impl SataSsd {
 impl Device for SataSsd {
     fn read(&mut self, now: Time, request: &Request) -> Time {
         let begun = now + self.parameters.command_ns;
-        let mut done = begun;
-        let link = &mut self.link;
-        self.flash.read(begun, request, |arrived, bytes| done = link.transfer(arrived, bytes));
+        let done = self.flash.read(begun, request, &mut self.link);
         self.link.hold(done, self.parameters.link_command_ns)
     }
 }

@@ -15,7 +15,7 @@ use traces::settings::Scheduler;
 use traces::units::{Sector, Time};
 
 use super::Queued;
-use crate::block::QueueLimits;
+use crate::block::{QueueLimits, Request};
 
 /// Reads that mq-deadline sends in order of sectors before it looks for expired ones.
 const FIFO_BATCH: u32 = 16;
@@ -54,6 +54,14 @@ impl Scheduled {
                 Vec::new()
             }
             Self::Deadline(deadline) => deadline.push(queued),
+        }
+    }
+
+    /// A request goes to the device at once, as none waits.
+    pub(super) fn pass(&mut self, request: &Request) {
+        if let Self::Deadline(deadline) = self {
+            let follows = deadline.next <= request.sector && deadline.batch_left > 0;
+            deadline.send(request, follows);
         }
     }
 
@@ -134,18 +142,21 @@ impl Deadline {
         }
         let oldest = *self.by_age.front()?;
         let following = self.by_sector.range((self.next, 0)..).next().map(|(place, _)| *place);
-        let place = match following {
-            Some(place) if self.batch_left > 0 => place,
-            _ => {
-                self.batch_left = FIFO_BATCH;
-                let expired = now - self.by_sector[&oldest].submitted >= READ_EXPIRE_NS;
-                // At the end of the disk a batch begins again with the oldest one.
-                following.filter(|_| !expired).unwrap_or(oldest)
-            }
-        };
+        let in_batch = following.filter(|_| self.batch_left > 0);
+        let place = in_batch.unwrap_or_else(|| {
+            let expired = now - self.by_sector[&oldest].submitted >= READ_EXPIRE_NS;
+            // At the end of the disk a batch begins again with the oldest one.
+            following.filter(|_| !expired).unwrap_or(oldest)
+        });
         let queued = self.by_sector.remove(&place)?;
-        self.batch_left -= 1;
-        self.next = queued.request.sector + queued.request.sectors;
+        self.send(&queued.request, in_batch.is_some());
         Some(queued)
+    }
+
+    /// A request goes to the device, as the next of a batch or as the first of another.
+    fn send(&mut self, request: &Request, in_batch: bool) {
+        let left = if in_batch { self.batch_left } else { FIFO_BATCH };
+        self.batch_left = left - 1;
+        self.next = request.sector + request.sectors;
     }
 }

@@ -48,16 +48,16 @@ impl Flights {
     }
 
     /// Takes on the requests of one submission, whose pages follow each other; appends their ids.
-    /// Returns the folios that no request reads, since they lie beyond the end of the file.
-    pub(super) fn begin<'f>(
+    /// Returns how many of the folios they read; the others lie beyond the end of the file.
+    pub(super) fn begin(
         &mut self,
         access: u32,
-        folios: &'f [Folio],
+        folios: &[Folio],
         file_pages: u64,
         requests: &[Request],
         ids: &mut Vec<u32>,
-    ) -> impl Iterator<Item = Folio> + use<'f> {
-        let mut folios = folios.iter().copied().peekable();
+    ) -> usize {
+        let mut read = 0;
         // A folio that the request before ended in the middle of.
         let mut open: Option<u32> = None;
         for request in requests {
@@ -75,8 +75,10 @@ impl Flights {
             }
             let mut last_shared = None;
             while open.is_none()
-                && let Some(folio) = folios.next_if(|folio| folio.index < end)
+                && let Some(&folio) = folios.get(read)
+                && folio.index < end
             {
+                read += 1;
                 if folio.end().0.min(file_pages) <= end.0 {
                     own = (own.0.min(folio.index), folio.end());
                 } else {
@@ -87,7 +89,7 @@ impl Flights {
             let shared = [first_shared, last_shared];
             ids.push(self.add(Flight { request: *request, access, recorded: None, own, shared }));
         }
-        folios
+        read
     }
 
     fn share(&mut self, folio: Folio) -> u32 {
@@ -101,25 +103,22 @@ impl Flights {
 
     /// A request has completed: the ranges of pages that are now uptodate, some of them empty.
     pub(super) fn end(&mut self, id: u32) -> [(PageIndex, PageIndex); 3] {
-        let flight = self.under_way[id as usize];
+        let Flight { own, shared: [first, last], .. } = self.under_way[id as usize];
         self.free.push(id);
-        let nothing = (PageIndex(0), PageIndex(0));
-        let [first, last] = flight.shared.map(|shared| {
-            let whole = shared.and_then(|shared| self.end_part(shared));
-            whole.map_or(nothing, |folio| (folio.index, folio.end()))
-        });
-        [first, last, flight.own]
+        [self.end_part(first), self.end_part(last), own]
     }
 
-    /// One request less for a folio that several read; the folio if that was the last one.
-    fn end_part(&mut self, shared: u32) -> Option<Folio> {
-        let state = &mut self.shared[shared as usize];
-        state.requests_left -= 1;
-        let folio = state.folio;
-        (state.requests_left == 0).then(|| {
-            self.shared_free.push(shared);
-            folio
-        })
+    /// One request less for a folio that several read; its pages if that was the last one.
+    fn end_part(&mut self, shared: Option<u32>) -> (PageIndex, PageIndex) {
+        let nothing = (PageIndex(0), PageIndex(0));
+        let Some(shared) = shared else { return nothing };
+        let Shared { folio, requests_left } = &mut self.shared[shared as usize];
+        *requests_left -= 1;
+        if *requests_left > 0 {
+            return nothing;
+        }
+        self.shared_free.push(shared);
+        (folio.index, folio.end())
     }
 }
 

@@ -16,12 +16,12 @@ impl Run<'_, '_, '_> {
         count: u64,
     ) -> Step {
         let cpu = self.options.cpu;
-        let at = self.threads[thread as usize].pos.unwrap_or(pos);
+        let at = self.state(thread).pos.unwrap_or(pos);
         let what = TaskAccess::Read { pos, count };
         let step = self.task(thread, access, what, at, Hold::AfterCopies);
         let to = step.copied_to.unwrap_or(at);
         self.mark_accessed(access.open as usize, at.page(), to.page_up());
-        self.threads[thread as usize].pos = Some(to);
+        self.state(thread).pos = Some(to);
         let copy_ns = to.0.saturating_sub(at.0).div_ceil(PAGE_SIZE) * cpu.copy_page_ns;
         let cpu_ns = copy_ns + u64::from(step.folios) * cpu.copy_folio_ns;
         match step.reached {
@@ -39,7 +39,7 @@ impl Run<'_, '_, '_> {
         page: PageIndex,
         pages: u64,
     ) -> Step {
-        let at = self.threads[thread as usize].pos.unwrap_or(page.offset()).page();
+        let at = self.state(thread).pos.unwrap_or(page.offset()).page();
         let hold = Hold::BeforeInsertion { until: at + SLICE_PAGES };
         let what = TaskAccess::WillNeed { page, pages };
         let step = self.task(thread, access, what, at.offset(), hold);
@@ -47,7 +47,7 @@ impl Run<'_, '_, '_> {
             let left = (page + pages).0.saturating_sub(at.0);
             return Step::Done { cpu_ns: left.min(SLICE_PAGES) * self.options.cpu.lookup_ns };
         };
-        self.threads[thread as usize].pos = Some(index.offset());
+        self.state(thread).pos = Some(index.offset());
         Step::Again { cpu_ns: index.0.saturating_sub(at.0) * self.options.cpu.lookup_ns }
     }
 
@@ -60,7 +60,7 @@ impl Run<'_, '_, '_> {
         at: ByteOffset,
         hold: Hold,
     ) -> Progress {
-        let begun = self.threads[thread as usize].pos.replace(at).is_some();
+        let begun = self.state(thread).pos.replace(at).is_some();
         let what = (!begun).then_some(what);
         self.machine.run_task(thread as usize, access.open as usize, what, at, hold)
     }
