@@ -224,6 +224,13 @@ impl BlockLayer {
         let (mut sectors, mut segments) = (0, 0);
         for vector in &self.vectors {
             let mut left = vector.pages * SECTORS_PER_PAGE;
+            // Most vectors fit whole.
+            let whole = left.div_ceil(segment_sectors_max);
+            if left <= sectors_max - sectors && whole <= limits.segments_max - segments {
+                sectors += left;
+                segments += whole;
+                continue;
+            }
             while left > 0 {
                 if sectors == sectors_max || segments == limits.segments_max {
                     self.plug(part(sector, sectors, segments), out);

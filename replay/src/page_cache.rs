@@ -350,7 +350,7 @@ impl PageCache {
                 break;
             }
             let stopped = if leaf.big != 0 {
-                self.walk_big(&mut batch)
+                self.walk_big(leaf, &mut batch)
             } else {
                 walk_leaf(leaf, last, folios_max, &mut batch)
             };
@@ -365,11 +365,13 @@ impl PageCache {
         batch
     }
 
-    fn walk_big(&self, batch: &mut Batch) -> bool {
-        let folio = self.folio_at(batch.end).expect("a present page has a folio");
+    /// The part of [`walk`](Self::walk) in `leaf`, which is one of a big folio. Whether it ended.
+    fn walk_big(&self, leaf: &Leaf, batch: &mut Batch) -> bool {
+        let order = Order(leaf.big);
+        let folio = Folio { index: PageIndex(batch.end.0 & !(order.pages() - 1)), order };
         batch.end = folio.end();
         batch.folios += 1;
-        let flagged = self.is_marked(folio) || !self.is_uptodate(folio);
+        let flagged = self.head_bit(folio, |head| head.mark | head.pending);
         if flagged {
             batch.stop = Stop::Flagged(folio);
         }
