@@ -8,7 +8,7 @@
 use replay::policy::Policy;
 use replay::run::{RunOptions, Timeline};
 use serde::Serialize;
-use traces::access::{AccessKind, AnchorKind, Source};
+use traces::access::{Access, AccessKind, AnchorKind, Source};
 use traces::units::Time;
 
 use crate::replay::Model;
@@ -150,7 +150,10 @@ fn read_times(source: &Source, timeline: &Timeline) -> (Vec<u64>, Vec<u64>) {
 fn recorded_read_times(source: &Source) -> Vec<Option<u64>> {
     let mut times = vec![None; source.accesses.len()];
     let mut reading: Vec<Option<usize>> = vec![None; source.threads.len()];
-    let mut accesses = source.accesses.iter().enumerate().peekable();
+    // What a reader reclaims on its way ends no read.
+    let is_eviction = |access: &Access| matches!(access.kind, AccessKind::Evict { .. });
+    let accesses = source.accesses.iter().enumerate();
+    let mut accesses = accesses.filter(|(_, access)| !is_eviction(access)).peekable();
     for batch in source.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::Batch) {
         while let Some((index, access)) = accesses.next_if(|(_, access)| access.seq <= batch.seq) {
             let is_read = matches!(access.kind, AccessKind::Read { .. });

@@ -57,9 +57,8 @@ pub(super) struct Flash {
     /// When each plane and each channel is free.
     planes: Vec<Time>,
     channels: Vec<Time>,
-    /// The page that follows the last request, with its plane and its channel: reads in order need
-    /// no division.
-    next: (u64, usize, usize),
+    /// The page that follows the last request, and its plane.
+    next: (u64, usize),
     variation: Variation,
 }
 
@@ -74,7 +73,7 @@ impl Flash {
             page_channel_ns: transfer_ns(page_bytes, channel_bytes_per_s),
             planes: vec![Time(0); parameters.planes() as usize],
             channels: vec![Time(0); parameters.channels.get() as usize],
-            next: (0, 0, 0),
+            next: (0, 0),
             variation,
         }
     }
@@ -123,7 +122,8 @@ impl Flash {
         (bytes, channel_ns): (u64, u64),
         link: &mut Pipe,
     ) -> Time {
-        let (_, plane, mut channel) = self.next;
+        let (_, plane) = self.next;
+        let mut channel = plane % self.channels.len();
         let (mut done, link_ns) = (now, link.transfer_ns(bytes));
         let mut planes = &mut self.planes[plane..plane + pages];
         while !planes.is_empty() {
@@ -141,23 +141,21 @@ impl Flash {
 
     /// Goes on to a later page, no further than to the first plane.
     fn skip(&mut self, pages: usize) {
-        let (page, plane, channel) = &mut self.next;
+        let (page, plane) = &mut self.next;
         *page += pages as u64;
         *plane += pages;
         if *plane == self.planes.len() {
             *plane = 0;
         }
-        *channel = (*channel + pages) % self.channels.len();
     }
 
-    /// The page at a byte, its plane and its channel.
-    fn place(&self, at: u64) -> (u64, usize, usize) {
-        let (next, _, _) = self.next;
+    /// The page at a byte, and its plane.
+    fn place(&self, at: u64) -> (u64, usize) {
+        let (next, _) = self.next;
         if (next * self.page_bytes..(next + 1) * self.page_bytes).contains(&at) {
             return self.next;
         }
         let page = at / self.page_bytes;
-        let plane = (page % self.planes.len() as u64) as usize;
-        (page, plane, plane % self.channels.len())
+        (page, (page % self.planes.len() as u64) as usize)
     }
 }

@@ -6,7 +6,7 @@ use super::blocks::Blocks;
 use super::opens::{RaPages, Raw};
 use super::page_set::PageSet;
 use super::settings::Seen;
-use super::syscalls::{Advice, Syscalls};
+use super::syscalls::{Advice, ReadCall, Syscalls};
 use super::window::{Key, Sizes, Taker, Window};
 use super::{StreamError, StreamOptions};
 use crate::access::{
@@ -236,7 +236,8 @@ impl<'a, T: Taker> Pass<'a, T> {
                 let file = self.file(file);
                 self.state(file).size_bytes = Some(size_bytes);
                 let descriptor = self.syscalls.reading(event.pid);
-                self.begin_read(seq, event.time, event, file, pos, count, descriptor);
+                let call = ReadCall { seq, time: event.time, descriptor, pos, count };
+                self.begin_read(event, file, call);
             }
             EventKind::GetPages { file, index, last } => {
                 let file = self.file(file);
@@ -311,9 +312,10 @@ impl<'a, T: Taker> Pass<'a, T> {
 
     /// The last page asked for by the read that returns with this event, if one does.
     fn returning(&self, event: &Event) -> Option<PageIndex> {
-        let returns = matches!(event.kind, EventKind::SyscallExit { .. });
-        let current = self.threads.get(&event.pid).and_then(|thread| thread.current);
-        let read = current.filter(|read| read.is_read && returns)?;
+        if !matches!(event.kind, EventKind::SyscallExit { .. }) {
+            return None;
+        }
+        let read = self.threads.get(&event.pid)?.current.filter(|read| read.is_read)?;
         self.syscalls.is_reading(event.pid).then_some(read.last)
     }
 
@@ -350,17 +352,8 @@ impl<'a, T: Taker> Pass<'a, T> {
         self.window.push(raw)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what tells of a read, and the read")]
-    fn begin_read(
-        &mut self,
-        seq: u64,
-        time: Time,
-        event: &Event,
-        file: u32,
-        pos: ByteOffset,
-        count: u64,
-        descriptor: Option<u64>,
-    ) -> Key {
+    fn begin_read(&mut self, event: &Event, file: u32, call: ReadCall) -> Key {
+        let ReadCall { seq, time, descriptor, pos, count } = call;
         self.end_access(event.pid);
         self.blocks.forget_unread(event.pid);
         let raw = self.push_begun(seq, time, event, file, AccessKind::Read { pos, count });
@@ -426,19 +419,12 @@ impl<'a, T: Taker> Pass<'a, T> {
             }
         }
         if let Some(call) = self.syscalls.claim_read(event.pid, index) {
-            return self.begin_read(
-                call.seq,
-                call.time,
-                event,
-                file,
-                call.pos,
-                call.count,
-                Some(call.descriptor),
-            );
+            return self.begin_read(event, file, call);
         }
         let pos = index.offset();
         let count = (last + 1).offset().0.saturating_sub(pos.0);
-        let raw = self.begin_read(seq, event.time, event, file, pos, count, None);
+        let call = ReadCall { seq, time: event.time, descriptor: None, pos, count };
+        let raw = self.begin_read(event, file, call);
         self.fidelity = self.fidelity.max(Fidelity::Page);
         if let Some(current) = &mut self.thread(event).current {
             current.paged = true;

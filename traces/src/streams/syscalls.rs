@@ -41,11 +41,13 @@ const CLONE_FILES: u64 = 0x400;
 const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 
-/// A read that a thread is in, as its system call states it.
+/// A read that a thread is in, as its system call or another event states it.
+#[derive(Clone, Copy)]
 pub(super) struct ReadCall {
     pub(super) seq: u64,
     pub(super) time: Time,
-    pub(super) descriptor: u64,
+    /// The open file, where a call tells of it.
+    pub(super) descriptor: Option<u64>,
     /// First byte; for calls without a position, where the descriptor's last read ended.
     pub(super) pos: ByteOffset,
     pub(super) count: u64,
@@ -217,7 +219,7 @@ impl Syscalls {
                 page.offset().0
             }
         };
-        Some(ReadCall { seq, time, descriptor: id, pos: ByteOffset(pos), count })
+        Some(ReadCall { seq, time, descriptor: Some(id), pos: ByteOffset(pos), count })
     }
 }
 

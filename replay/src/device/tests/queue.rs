@@ -5,7 +5,7 @@ use traces::units::Time;
 
 use super::{limits, preset, request, run};
 use crate::block::Request;
-use crate::device::queue::DeviceQueue;
+use crate::device::queue::{Begun, DeviceQueue};
 use crate::device::{Device, DeviceFile, QueueParameters, Scheduler, presets};
 
 /// Serves one request at a time in 1 ms, and notes their order.
@@ -195,5 +195,64 @@ proptest! {
     #[test]
     fn any_text_is_an_error_or_a_device(text in "[a-z_=\\[\\]\"0-9 \n.-]{0,200}") {
         let _ = DeviceFile::parse(&text, "text");
+    }
+}
+
+/// What begins when requests arrive at these gaps and sectors, and what the queue has seen.
+/// `at_once` hands them in by [`DeviceQueue::issue`].
+fn arriving(
+    device: &DeviceFile,
+    parameters: QueueParameters,
+    arrivals: &[(u64, u64)],
+    at_once: bool,
+) -> (Vec<Begun>, String) {
+    let mut device = device.build();
+    let mut queue = DeviceQueue::new(&mut *device, parameters, limits());
+    let (mut begun, mut completed, mut done) = (Vec::new(), Vec::new(), 0);
+    let mut under_way: Vec<Begun> = Vec::new();
+    let mut all = Vec::new();
+    let mut arrives = Time(0);
+    for (id, arrival) in arrivals.iter().map(Some).chain([None]).enumerate() {
+        arrives = arrival.map_or(Time(u64::MAX), |(gap_ns, _)| arrives + *gap_ns);
+        under_way.sort_by_key(|begun| std::cmp::Reverse((begun.completes, begun.queued.id)));
+        while let Some(first) = under_way.pop_if(|first| first.completes <= arrives) {
+            queue.complete(first.completes, first.queued.id, &mut completed);
+            queue.dispatch(first.completes, &mut begun);
+            all.extend(&begun);
+            under_way.append(&mut begun);
+            under_way.sort_by_key(|begun| std::cmp::Reverse((begun.completes, begun.queued.id)));
+        }
+        done += std::mem::take(&mut completed).len();
+        let Some((_, sector)) = arrival else { break };
+        if at_once {
+            queue.issue(arrives, request(*sector, 4096), id as u32, &mut begun);
+        } else {
+            queue.submit(arrives, request(*sector, 4096), id as u32);
+            queue.dispatch(arrives, &mut begun);
+        }
+        all.extend(&begun);
+        under_way.append(&mut begun);
+    }
+    assert_eq!(done, arrivals.len(), "all of them complete");
+    (all, format!("{:?}", queue.into_use()))
+}
+
+proptest! {
+    /// A request that nothing waits before passes the scheduler; it is as if it had waited there.
+    #[test]
+    fn what_passes_the_scheduler_goes_as_if_it_had_waited(
+        arrivals in prop::collection::vec((0_u64..12_000_000, (0_u64..64).prop_map(|n| n * 8)), 1..60),
+        depth in 1_u64..5,
+        nr_requests in prop::option::of(1_u64..6),
+        deadline in any::<bool>(),
+        name in prop::sample::select(vec!["hdd", "nvme", "virtio"]),
+    ) {
+        let scheduler = if deadline { Scheduler::MqDeadline } else { Scheduler::None };
+        let parameters = parameters(scheduler, depth, nr_requests);
+        let device = preset(name);
+        prop_assert_eq!(
+            arriving(&device, parameters, &arrivals, true),
+            arriving(&device, parameters, &arrivals, false)
+        );
     }
 }
